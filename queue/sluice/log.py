@@ -1,7 +1,7 @@
 """Structured logging: constant messages, variable fields, one JSON object a line.
 
-Built on the standard library's logging so that libraries' records come out the same way. Pure layers
-do not log. Usage::
+Built on the standard library's logging so that libraries' records come out the same way. Pure
+layers do not log. Usage::
 
     log = get_logger("sluice.controllers.jobs")
     log.bind(workload=key).info("quota reserved", fields={"cluster_queue": name})

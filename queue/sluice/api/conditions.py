@@ -1,7 +1,8 @@
 """Condition lists: types, reasons and the only functions that change them.
 
-A condition list is the raw JSON list of ``metav1.Condition``. `set_condition` returns a new list and
-moves ``lastTransitionTime`` only when the status changes. Source: docs/spec/api.md section 4. Pure.
+A condition list is the raw JSON list of ``metav1.Condition``. `set_condition` returns a new list
+and moves ``lastTransitionTime`` only when the status changes. Source: docs/spec/api.md section 4.
+Pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Identifier types and well-known names of the public API.
 
-One place for every label, annotation, finalizer and controller name, so that a misspelling is a type
-error or a missing attribute. Anyone may import it. Source: docs/spec/api.md section 3.
+One place for every label, annotation, finalizer and controller name, so that a misspelling is a
+type error or a missing attribute. Anyone may import it. Source: docs/spec/api.md section 3.
 """
 
 from typing import Final, NewType

@@ -1,0 +1,51 @@
+# One entry point for people and CI. `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST_ARGS ?=
+# Test processes; two keep the real API servers of the suite from starving each other.
+TEST_PROCESSES ?= 2
+
+.PHONY: help install demo test check verify up control-plane bench clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (once; about a minute)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable ".[local,speed]"
+	@touch $@
+
+install: $(STAMP) ## Make .venv and install everything into it
+
+demo: $(STAMP) ## Run the main job: queues, Jobs, webhook and manager on an embedded control plane
+	@$(BIN)/sluice demo
+
+test: $(STAMP) ## Run the tests (those on the real control plane too, where its binaries are)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile $(PYTEST_ARGS)
+
+check: $(STAMP) ## Lint, type check, layer contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+verify: $(STAMP) ## Regenerate what is generated and fail if anything changed
+	$(BIN)/python -m sluice.cli.generate
+	git diff --exit-code -- manifests docs
+	test -z "$$(git ls-files --others --exclude-standard -- manifests docs)"
+
+up: $(STAMP) ## Start an embedded control plane with Sluice in it and leave it running
+	@$(BIN)/sluice up
+
+control-plane: $(STAMP) ## Find the real etcd, kube-apiserver, ... or build them once (about six minutes)
+	@$(BIN)/python -m sluice.local.real
+
+bench: $(STAMP) ## Run the benchmarks and print their figures
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean: ## Remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
