@@ -1,0 +1,194 @@
+"""Names, construction and comparison of a job's Workload."""
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from sluice.api import names
+from sluice.api.errors import ConfigError
+from sluice.jobs import workload as workloads
+from sluice.jobs.batch import BatchJob
+from sluice.jobs.catalogue import all_integrations
+from sluice.jobs.integration import Registry, select
+from sluice.jobs.priority import (
+    Priority,
+    PriorityClasses,
+    PriorityClassMissing,
+    default_of,
+    resolve,
+    workload_class_reference,
+)
+
+BATCH = BatchJob()
+OPTIONS = workloads.WorkloadOptions(label_keys_to_copy=("team",))
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    resources = spec.pop("resources", {"requests": {"cpu": "1"}})
+    labels = spec.pop("labels", {names.QUEUE_LABEL: "lq"})
+    container = {"name": "c", "image": "i", "resources": resources}
+    pod = {"containers": [container], **spec.pop("pod", {})}
+    return {
+        "metadata": {
+            "name": "sample",
+            "namespace": "ns",
+            "uid": "uid-1",
+            "labels": labels,
+            "annotations": spec.pop("annotations", {}),
+        },
+        "spec": {"suspend": True, "parallelism": 3, "template": {"spec": pod}, **spec},
+    }
+
+
+def build(source: dict[str, Any], priority: Priority | None = None) -> dict[str, Any]:
+    return workloads.construct(
+        BATCH,
+        source,
+        pod_sets=workloads.pod_sets_of(BATCH, source, OPTIONS),
+        priority=priority or Priority(value=0),
+        options=OPTIONS,
+    )
+
+
+def reserved(wl: dict[str, Any], count: int = 3) -> dict[str, Any]:
+    admission = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": count}]}
+    condition = {"type": "QuotaReserved", "status": "True"}
+    return {**wl, "status": {"admission": admission, "conditions": [condition]}}
+
+
+def test_name_is_the_documented_hash() -> None:
+    digest = hashlib.sha1(b"Job\nbatch\nsample\nuid-1").hexdigest()[:5]
+    assert workloads.name_of(BATCH, job(), OPTIONS) == f"job-sample-{digest}"
+
+
+def test_long_names_are_cut_before_the_hash() -> None:
+    common = {"kind": "Job", "group": "batch", "owner_name": "n" * 300, "owner_uid": "u"}
+    assert len(workloads.workload_name(**common)) == 253
+    assert len(workloads.workload_name(**common, short=True)) == 63
+
+
+def test_construct_copies_what_the_job_says() -> None:
+    labels = {
+        names.QUEUE_LABEL: "lq",
+        names.MAX_EXEC_TIME_LABEL: "60",
+        "team": "red",
+        "other": "x",
+    }
+    annotations = {names.ADMISSION_GATED_BY: "example.com/gate", "provreq.kueue.x-k8s.io/a": "b"}
+    reference = workload_class_reference("high")
+    wl = build(
+        job(labels=labels, annotations={**annotations, "mine": "y"}),
+        Priority(value=7, reference=reference),
+    )
+    assert wl["metadata"]["labels"] == {"team": "red", names.JOB_UID_LABEL: "uid-1"}
+    assert wl["metadata"]["annotations"] == annotations
+    assert wl["metadata"]["finalizers"] == [names.IN_USE_FINALIZER]
+    assert wl["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
+    spec = wl["spec"]
+    assert (spec["queueName"], spec["active"], spec["priority"]) == ("lq", True, 7)
+    assert spec["priorityClassRef"] == reference
+    assert spec["maximumExecutionTimeSeconds"] == 60
+    assert spec["podSets"][0]["count"] == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "suspended", "holds", "equal"),
+    [
+        pytest.param({}, True, False, True, id="nothing changed"),
+        pytest.param({"parallelism": 4}, True, False, False, id="another count"),
+        pytest.param({"parallelism": 2}, False, True, True, id="the admitted count, running"),
+        pytest.param({"parallelism": 4}, False, True, False, id="scaled while running"),
+        pytest.param({"pod": {"nodeSelector": {"a": "b"}}}, True, False, False, id="a selector"),
+        pytest.param(
+            {"pod": {"nodeSelector": {"a": "b"}}}, False, True, True, id="an injected one"
+        ),
+        pytest.param({"resources": {"limits": {"cpu": "1"}}}, True, False, False, id="requests"),
+        pytest.param({"resources": {"limits": {"cpu": "1"}}}, False, True, False, id="and running"),
+        pytest.param(
+            {"annotations": {names.MIN_PARALLELISM: "1"}}, True, False, False, id="a minimum"
+        ),
+    ],
+)
+def test_matches(changed: dict[str, Any], suspended: bool, holds: bool, equal: bool) -> None:
+    wl = build(job())
+    wl = reserved(wl, count=2) if holds else wl
+    pod_sets = BATCH.pod_sets(job(**changed))
+    assert workloads.matches(wl, pod_sets, suspended=suspended) is equal
+
+
+def test_synced_follows_a_suspended_job() -> None:
+    wl = build(job())
+    other = job(parallelism=5, labels={names.QUEUE_LABEL: "other", names.MAX_EXEC_TIME_LABEL: "9"})
+    high = Priority(value=9, reference=workload_class_reference("high"))
+    after = workloads.synced(wl, other, pod_sets=BATCH.pod_sets(other), priority=high)
+    assert after["spec"]["queueName"] == "other"
+    assert after["spec"]["podSets"][0]["count"] == 5
+    assert after["spec"]["maximumExecutionTimeSeconds"] == 9
+    assert after["spec"]["priority"] == 9
+    assert workloads.synced(after, other, pod_sets=BATCH.pod_sets(other), priority=high) is after
+
+
+def test_synced_leaves_a_reserved_workload_alone() -> None:
+    wl = reserved(build(job()))
+    other = job(parallelism=5, labels={names.QUEUE_LABEL: "other"})
+    assert workloads.synced(wl, other, pod_sets=BATCH.pod_sets(other), priority=None) is wl
+
+
+def test_synced_drops_a_gate_that_the_job_dropped() -> None:
+    wl = build(job(annotations={names.ADMISSION_GATED_BY: "example.com/gate"}))
+    after = workloads.synced(wl, job(), pod_sets=BATCH.pod_sets(job()), priority=None)
+    assert after["metadata"]["annotations"] == {}
+
+
+CLASSES = PriorityClasses(
+    workload_class={"high": 100}.get, pod_class={"pods": 5}.get, default_class=lambda: ("std", 3)
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "name"),
+    [
+        pytest.param(job(labels={names.PRIORITY_CLASS_LABEL: "high"}), 100, "high", id="label"),
+        pytest.param(job(pod={"priorityClassName": "pods"}), 5, "pods", id="pod template"),
+        pytest.param(job(), 3, "std", id="default"),
+    ],
+)
+def test_priority(source: dict[str, Any], value: int, name: str) -> None:
+    priority = resolve(BATCH, source, BATCH.pod_sets(source), CLASSES)
+    assert priority.value == value
+    assert priority.reference is not None
+    assert priority.reference["name"] == name
+
+
+def test_priority_of_a_missing_class_is_an_error_with_its_name() -> None:
+    source = job(labels={names.PRIORITY_CLASS_LABEL: "none"})
+    with pytest.raises(PriorityClassMissing, match='WorkloadPriorityClass "none" not found'):
+        resolve(BATCH, source, BATCH.pod_sets(source), CLASSES)
+
+
+def test_the_lowest_default_class_counts() -> None:
+    def priority_class(name: str, value: int, default: bool) -> dict[str, Any]:
+        return {"metadata": {"name": name}, "value": value, "globalDefault": default}
+
+    classes = [
+        priority_class("a", 9, True),
+        priority_class("b", 2, True),
+        priority_class("c", 1, False),
+    ]
+    assert default_of(classes) == ("b", 2)
+    assert default_of(classes[2:]) is None
+
+
+def test_registry_finds_kinds_and_owners() -> None:
+    registry = Registry(all_integrations())
+    assert registry.find("batch/v1", "Job") is not None
+    assert registry.find("v1", "Pod") is None
+    owner = registry.owner_of(build(job()))
+    assert owner is not None
+    assert owner[1]["name"] == "sample"
+
+
+def test_an_unknown_framework_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"example\.com/none not available"):
+        select(all_integrations(), ["batch/job", "example.com/none"])
