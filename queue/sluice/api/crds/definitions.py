@@ -111,4 +111,4 @@ def _root(version: Version, template: Schema) -> Schema:
     required = [name for name in schema.pop("required", ()) if name not in ("apiVersion", "kind")]
     if required:
         schema["required"] = required
-    return schema
+    return dict(sorted(schema.items()))

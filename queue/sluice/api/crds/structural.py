@@ -40,6 +40,10 @@ def _described(schema: Schema) -> Schema:
     return {} if text is None else {"description": " ".join(text.split())}
 
 
+def _sorted(schema: Schema) -> Schema:
+    return dict(sorted(schema.items()))
+
+
 class _Builder:
     """One walk over a JSON schema with its definitions."""
 
@@ -54,7 +58,7 @@ class _Builder:
             return {**self._pod_template, **_described(schema)}
         if schema.get(INT_OR_STRING):
             kept = {k: v for k, v in schema.items() if k not in _DROPPED | {"type", "anyOf"}}
-            return {**kept, **_described(schema), "anyOf": _INT_OR_STRING_TYPES}
+            return _sorted({**kept, **_described(schema), "anyOf": _INT_OR_STRING_TYPES})
         if "anyOf" in schema or "prefixItems" in schema or "oneOf" in schema:
             raise NotStructural(f"{path}: a CRD schema can't express this union or tuple")
         return self._plain(schema, path, inside)
@@ -109,7 +113,7 @@ class _Builder:
         if "type" not in out:
             raise NotStructural(f"{path}: the type is missing")
         self._add_required(schema, out)
-        return out
+        return _sorted(out)
 
     def _add_required(self, schema: Schema, out: Schema) -> None:
         marked = {n for n, s in schema.get("properties", {}).items() if s.get(REQUIRED_MARK)}
