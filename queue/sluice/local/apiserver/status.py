@@ -62,7 +62,8 @@ class Cause:
 
     `reason` is a wire value such as `FieldValueInvalid`, `FieldValueRequired` or
     `FieldManagerConflict`; `message` is the text without the field path, e.g.
-    `Invalid value: "x": must be no more than 63 characters`; `field` is e.g. `spec.podSets[0].name`.
+    `Invalid value: "x": must be no more than 63 characters`; `field` is its path, e.g.
+    `spec.podSets[0].name`.
     """
 
     reason: str
@@ -169,7 +170,9 @@ def conflict(group: str, plural: str, name: str, why: str) -> ApiError:
     )
 
 
-STALE = "the object has been modified; please apply your changes to the latest version and try again"
+STALE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 
 
 def forbidden(group: str, plural: str, name: str, why: str) -> ApiError:

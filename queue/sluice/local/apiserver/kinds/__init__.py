@@ -1,0 +1,1 @@
+"""The built-in kinds: what they look like in tables, how they default, what they refuse."""
