@@ -39,7 +39,8 @@ from sluice.log import get_logger
 
 _ADMIN_USER = "admin"
 _POLL_INTERVAL_S = 0.05
-_STOP_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 5.0
+_NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 _DEFAULT_SERVICE_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 log = get_logger(__name__)
@@ -323,9 +324,13 @@ class RealControlPlane:
 
 
 async def _is_node_ready(admin: Admin, name: str) -> bool:
-    node = await admin.get(f"/api/v1/nodes/{name}")
-    conditions = (node or {}).get("status", {}).get("conditions", [])
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    """Return whether Pods can be placed: Ready, and the taint every new node gets is off again."""
+    node = await admin.get(f"/api/v1/nodes/{name}") or {}
+    conditions = node.get("status", {}).get("conditions", [])
+    taints = node.get("spec", {}).get("taints", [])
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions) and not any(
+        taint["key"] == _NOT_READY_TAINT for taint in taints
+    )
 
 
 def _write_private(path: Path, content: bytes) -> None:
