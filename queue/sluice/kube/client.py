@@ -8,7 +8,7 @@ the pure layers may use it; it is made once by the composition root and shared.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -217,7 +217,7 @@ class Client:
         label_selector: str = "",
         field_selector: str = "",
         duration_s: int = 0,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Yield changes after a version until the server ends the watch; nothing is retried.
 
         Args:
