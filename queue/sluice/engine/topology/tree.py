@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, final
 
 from sluice.api.names import HOSTNAME_LABEL
+from sluice.api.records import Taint
 
 PODS: Final = "pods"
 
@@ -74,7 +75,7 @@ class TreeNode:
     __slots__ = ("free", "labels", "name", "taints")
 
     def __init__(
-        self, name: str, labels: Mapping[str, str], taints: tuple[object, ...], free: list[int]
+        self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...], free: list[int]
     ) -> None:
         self.name = name
         self.labels = labels

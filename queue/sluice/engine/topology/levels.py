@@ -1,0 +1,127 @@
+"""What a topology request asks for on one tree: levels, slices, strategy.
+
+Source: docs/spec/algorithm.md 6.2 and 6.4.
+"""
+
+from dataclasses import dataclass
+
+from sluice.api.records import TopologyRequest
+from sluice.engine.topology.choose import Want
+from sluice.engine.topology.tree import Tree
+
+
+def is_explicit(request: TopologyRequest | None) -> bool:
+    """Tell whether a pod set asks for topology-aware placement itself."""
+    return request is not None and (
+        request.required is not None
+        or request.preferred is not None
+        or request.unconstrained is not None
+        or request.has_slice_fields
+    )
+
+
+def is_slice_only(request: TopologyRequest) -> bool:
+    """Tell whether a request names slices and no level for the whole pod set."""
+    return (
+        request.required is None
+        and request.preferred is None
+        and request.unconstrained is None
+        and request.has_slice_fields
+    )
+
+
+def requested_levels(request: TopologyRequest) -> tuple[str, ...]:
+    """Return every level that a flavor's topology must have for the request."""
+    named = [level for level in (request.required, request.preferred) if level is not None]
+    return (*named, *(layer.topology for layer in request.slices))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A request in terms of one tree's level indices.
+
+    Attributes:
+        level: Requested level index.
+        required: Everything in one domain of that level.
+        unconstrained: Several domains of that level are fine.
+        slice_size: Pods in a slice, 1 without slices.
+        slice_level: Level index of slices, the lowest without.
+        inner: Per level, the size of inner slices, 1 for none.
+        layers: (level index, size) of every slice layer, outermost first.
+    """
+
+    level: int
+    required: bool
+    unconstrained: bool
+    slice_size: int
+    slice_level: int
+    inner: tuple[int, ...]
+    layers: tuple[tuple[int, int], ...]
+
+    def want(self, count: int, leaders: int, *, mixed: bool) -> Want:
+        """Return the want for a number of pods; ``mixed`` is the gate TASProfileMixed."""
+        return Want(
+            count=count,
+            leaders=leaders,
+            level=self.level,
+            required=self.required,
+            least_free=self.unconstrained and mixed,
+            unconstrained=self.unconstrained,
+            slice_size=self.slice_size,
+            slice_level=self.slice_level,
+            inner=self.inner,
+        )
+
+
+def _layers(request: TopologyRequest, tree: Tree, level: int) -> tuple[tuple[int, int], ...] | str:
+    layers: list[tuple[int, int]] = []
+    for layer in request.slices:
+        if layer.topology not in tree.levels:
+            return f"no topology level {layer.topology}"
+        index = tree.levels.index(layer.topology)
+        if not layers and index < level:
+            return f"slice level {layer.topology} is above the requested level"
+        if layers and index <= layers[-1][0]:
+            return f"slice level {layer.topology} is not below the one before it"
+        if layers and (layer.size <= 0 or layers[-1][1] % layer.size):
+            return f"slice size {layer.size} does not divide the one before it"
+        layers.append((index, layer.size))
+    return tuple(layers)
+
+
+def interpret(request: TopologyRequest | None, tree: Tree) -> Ask | str:
+    """Return what a request asks for on a tree, or why it cannot be asked there.
+
+    A missing request is an implied one: any domains of the lowest level.
+    """
+    lowest = len(tree.levels) - 1
+    required = unconstrained = False
+    level = -1
+    if request is None or not is_explicit(request):
+        level, unconstrained = lowest, True
+    elif request.required is not None or request.preferred is not None:
+        key = request.required if request.required is not None else request.preferred
+        level = tree.levels.index(key) if key in tree.levels else -1
+        required = request.required is not None
+    elif is_slice_only(request):
+        level, unconstrained = 0, True
+    elif request.unconstrained:
+        level, unconstrained = lowest, True
+    if level < 0:
+        return "no requested topology level"
+    found = _layers(request, tree, level) if request is not None else ()
+    if isinstance(found, str):
+        return found
+    slice_level, slice_size = found[0] if found else (lowest, 1)
+    inner = [1] * len(tree.levels)
+    for index in range(lowest, slice_level, -1):
+        inner[index] = next((size for at, size in found[1:] if at >= index), 1)
+    return Ask(
+        level=level,
+        required=required,
+        unconstrained=unconstrained,
+        slice_size=max(1, slice_size),
+        slice_level=slice_level,
+        inner=tuple(inner),
+        layers=found,
+    )
