@@ -6,7 +6,7 @@ Part of `sluice.api.wire`, which is what others import. Source: docs/spec/api.md
 from collections.abc import Mapping
 from typing import Any
 
-from sluice.api import names, quantity, times, wire_pod, wire_topology
+from sluice.api import names, quantity, times, topology_assignment, wire_pod
 from sluice.api.amount import clamp
 from sluice.api.names import (
     CheckName,
@@ -24,6 +24,8 @@ from sluice.api.records_workload import (
     PodSetAssignment,
     PodSetUpdate,
     SliceConstraint,
+    TopologyAssignment,
+    TopologyDomain,
     TopologyRequest,
     Workload,
 )
@@ -167,8 +169,19 @@ def _assignment(raw: JsonObject) -> PodSetAssignment:
             (ResourceName(r), clamp(quantity.canonical(r, v))) for r, v in sorted(usage.items())
         ),
         count=raw.get("count"),
-        topology=wire_topology.decode(raw.get("topologyAssignment")),
+        topology=_topology(raw.get("topologyAssignment")),
         delayed_topology=raw.get("delayedTopologyRequest"),
+    )
+
+
+def _topology(raw: dict[str, Any] | None) -> TopologyAssignment | None:
+    if raw is None:
+        return None
+    return TopologyAssignment(
+        levels=tuple(raw["levels"]),
+        domains=tuple(
+            TopologyDomain(values=d.values, count=d.count) for d in topology_assignment.decode(raw)
+        ),
     )
 
 
@@ -194,8 +207,9 @@ def _encode_assignment(value: PodSetAssignment, hostname_runs: bool) -> dict[str
     if value.count is not None:
         result["count"] = value.count
     if value.topology is not None:
-        result["topologyAssignment"] = wire_topology.encode(
-            value.topology, hostname_runs=hostname_runs
+        domains = [topology_assignment.Domain(d.values, d.count) for d in value.topology.domains]
+        result["topologyAssignment"] = topology_assignment.encode(
+            value.topology.levels, domains, by_hostname_prefix=hostname_runs
         )
     if value.delayed_topology is not None:
         result["delayedTopologyRequest"] = value.delayed_topology
