@@ -178,7 +178,7 @@ class Workload:
     is_variant_parent: bool = False
     job_uid: str = ""
     is_owned_by_pod: bool = False
-    conditions: Mapping[str, Condition] = field(default=_NO_CONDITIONS)
+    conditions: Mapping[str, Condition] = field(default_factory=lambda: _NO_CONDITIONS)
     admission: Admission | None = None
     checks: tuple[CheckStatus, ...] = ()
     reclaimable: tuple[tuple[PodSetName, int], ...] = ()
