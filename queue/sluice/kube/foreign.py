@@ -61,7 +61,9 @@ class ForeignLeader:
             self._seen[uid] = (renewed, now_s - duration_s)
         elif known[0] != renewed:
             self._seen[uid] = (renewed, now_s)
-        age_s = min((self._clock.now_ms() - to_ms(renewed)) / 1000, now_s - self._seen[uid][1])
+        # A clock that runs ahead of ours must not keep a dead holder fresh for hours.
+        wall_age_s = abs(self._clock.now_ms() - to_ms(renewed)) / 1000
+        age_s = min(wall_age_s, now_s - self._seen[uid][1])
         return str(holder) if age_s < duration_s else ""
 
 

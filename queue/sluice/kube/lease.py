@@ -1,10 +1,10 @@
 """Leader election on a Lease, with rules that keep two leaders from ever overlapping.
 
 Measured against a server that lets writes hang (docs/adr): time is monotonic and local, a holder's
-Lease counts as fresh for its whole duration after *we* saw it change, every request has less time than
-is left, writes carry the resourceVersion, and leading ends ``renew_deadline_s`` after the start of the
-last renewal that succeeded, whatever a running request does. Since a stalled event loop may run
-callbacks late, whoever writes as the leader also asks ``is_leading`` right before.
+Lease counts as fresh for its whole duration after *we* saw it change, every request has less time
+than is left, writes carry the resourceVersion, and leading ends ``renew_deadline_s`` after the
+start of the last renewal that succeeded, whatever a running request does. Since a stalled event
+loop may run callbacks late, whoever writes as the leader also asks ``is_leading`` right before.
 
 Used by controllers and the CLI.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -116,7 +116,7 @@ class Elector:
         """Whether this process may act as the leader at this very moment."""
         return self._leads_until_s is not None and self._clock.monotonic_s() < self._leads_until_s
 
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> bool:
+    async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """Wait for the Lease, then run ``lead`` until it ends or the Lease is lost.
 
         The work is cancelled when the Lease is lost, and the Lease released when the work has
@@ -130,7 +130,7 @@ class Elector:
         """
         await self._acquire()
         log.info("leading", fields={"lease": self._name, "identity": self.identity})
-        work = asyncio.ensure_future(lead())
+        work = asyncio.create_task(lead(), name=f"leader-{self._name}")
         try:
             ended = await self._renew_while(work)
         finally:
