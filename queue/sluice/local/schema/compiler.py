@@ -1,0 +1,119 @@
+"""Compiles the schema of a kind for the embedded API server: its `SchemaCompiler`.
+
+Ties the package together: pruning, defaults, value validation, CEL rules, and for built-in kinds
+the rules that Kubernetes has in code. One `CompiledSchema` lives as long as its CRD version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sluice.local.apiserver.seams import Json, JsonView, TypeSchema
+from sluice.local.apiserver.status import ApiError, Cause, invalid
+from sluice.local.schema import builtin, causes
+from sluice.local.schema.cel.environment import CelError
+from sluice.local.schema.cel.escaping import needs_escape
+from sluice.local.schema.cel.rules import Rule, compile_rule, evaluate_rules
+from sluice.local.schema.correlation import compare
+from sluice.local.schema.defaulting import apply_defaults
+from sluice.local.schema.objectmeta import object_meta
+from sluice.local.schema.pruning import prune
+from sluice.local.schema.structural import Node, compile_nodes
+from sluice.local.schema.validation import validate
+
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation"
+)
+
+
+class CompiledSchema:
+    """A compiled schema of one kind in one version (`seams.ObjectSchema`)."""
+
+    def __init__(self, source: TypeSchema, root: Node, rules: dict[int, tuple[Rule, ...]]) -> None:
+        self._source = source
+        self._root = root
+        self._rules = rules
+
+    @property
+    def source(self) -> TypeSchema:
+        """What it was compiled from."""
+        return self._source
+
+    @property
+    def root(self) -> Node:
+        """The schema's graph."""
+        return self._root
+
+    def prune(self, obj: Json) -> Sequence[str]:
+        """Drop unspecified fields in place and return their paths."""
+        return prune(obj, self._root, object_meta())
+
+    def default(self, obj: Json) -> None:
+        """Fill in defaults in place."""
+        apply_defaults(obj, self._root)
+
+    def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
+        """Return what is wrong with an object about to be stored."""
+        before = compare(old, new)
+        found = validate(new, self._root, before)
+        if self._source.is_builtin:
+            if not found:
+                found = builtin.validate(self._source.group, self._source.kind, new, old)
+            return found
+        if self._rules:
+            if any(cause.reason in causes.BLOCKING for cause in found):
+                found.append(causes.invalid("", None, _UNCHECKED))
+            else:
+                found += evaluate_rules(self._rules, new, self._root, before)
+        return found
+
+
+class Compiler:
+    """Compiles schemas (`seams.SchemaCompiler`)."""
+
+    def compile(self, schema: TypeSchema) -> CompiledSchema:
+        """Return the compiled schema.
+
+        Raises:
+            ApiError: 422 when a CEL rule does not compile.
+        """
+        root = compile_nodes(schema.root, schema.definitions, is_builtin=schema.is_builtin)
+        if schema.is_builtin:
+            return CompiledSchema(schema, root, {})
+        root.is_embedded = True
+        compiled: dict[int, tuple[Rule, ...]] = {}
+        problems: list[Cause] = []
+        _compile_rules(root, "openAPIV3Schema", compiled, problems)
+        if problems:
+            raise _refused(schema, problems)
+        return CompiledSchema(schema, root, compiled)
+
+
+def _compile_rules(
+    node: Node, path: str, compiled: dict[int, tuple[Rule, ...]], problems: list[Cause]
+) -> None:
+    for step, child in node.children():
+        below = (
+            f".properties[{step[1:]}]"
+            if step.startswith(".")
+            else (".items" if step == "[]" else ".additionalProperties")
+        )
+        _compile_rules(child, path + below, compiled, problems)
+        node.has_rules = node.has_rules or child.has_rules
+    node.has_escapes = needs_escape(node)
+    rules: list[Rule] = []
+    for index, source in enumerate(node.rules):
+        try:
+            rules.append(compile_rule(source))
+        except CelError as error:
+            at = f"{path}.x-kubernetes-validations[{index}].rule"
+            problems.append(causes.invalid(at, source.get("rule"), f"compilation failed: {error}"))
+    if rules:
+        compiled[id(node)] = tuple(rules)
+        node.has_rules = True
+
+
+def _refused(schema: TypeSchema, problems: list[Cause]) -> ApiError:
+    name = f"{schema.kind}.{schema.group}"
+    return invalid("apiextensions.k8s.io", "CustomResourceDefinition", name, problems)
