@@ -25,9 +25,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from sluice.api.errors import NotFound
 from sluice.clock import Clock, SystemClock
+from sluice.kube.access import ClusterAccess
+from sluice.kube.client import Client
+from sluice.kube.resources import NODES, SERVICE_ACCOUNTS
 from sluice.local.real import commands, versions
-from sluice.local.real.admin import Admin, kubeconfig
+from sluice.local.real.admin import is_ready, kubeconfig
 from sluice.local.real.certificates import Authority, signing_key
 from sluice.local.real.errors import ProgramsMissing, StartFailed
 from sluice.local.real.ports import LOOPBACK, ReservedPort
@@ -41,7 +45,6 @@ _ADMIN_USER = "admin"
 _POLL_INTERVAL_S = 0.05
 _STOP_TIMEOUT_S = 5.0
 _NOT_READY_TAINT = "node.kubernetes.io/not-ready"
-_DEFAULT_SERVICE_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 log = get_logger(__name__)
 
@@ -138,11 +141,12 @@ class RealControlPlane:
         """Return program name to log file."""
         return {name: process.log for name, process in self._processes.items()}
 
-    def ssl_context(self) -> ssl.SSLContext:
-        """Return a client context with the administrator's certificate."""
-        context = ssl.create_default_context(cadata=self._authority.certificate.decode())
-        context.load_cert_chain(self._files().file("admin.pem"), self._files().file("admin.key"))
-        return context
+    def access(self) -> ClusterAccess:
+        """Return how `sluice.kube.client.Client` reaches the API server as the administrator."""
+        files = self._files()
+        context = ssl.create_default_context(cadata=self.authority.decode())
+        context.load_cert_chain(files.file("admin.pem"), files.file("admin.key"))
+        return ClusterAccess(host=self.server, tls=context, source=str(files.kubeconfig))
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
         """Return a new kubeconfig of another user, whom RBAC grants nothing by itself.
@@ -214,7 +218,7 @@ class RealControlPlane:
         self._process("kube-apiserver").start()
         try:
             async with asyncio.timeout(self._options.ready_timeout_s):
-                await self._wait(self._admin().is_ready)
+                await self._wait(self._is_ready)
         except TimeoutError as error:
             raise StartFailed(self._not_ready()) from error
 
@@ -231,24 +235,24 @@ class RealControlPlane:
         """
         if not self._options.runs_pods:
             raise StartFailed("simulated nodes need PlaneOptions(runs_pods=True)")
-        admin = self._admin()
-        for node in nodes:
-            await admin.create("/api/v1/nodes", node.to_object())
+        async with Client(self.access()) as client:
+            for node in nodes:
+                await client.create(NODES, "", node.to_object())
 
-        async def are_ready() -> bool:
-            return all([await _is_node_ready(admin, node.name) for node in nodes])
+            async def are_ready() -> bool:
+                return all([await _is_node_ready(client, node.name) for node in nodes])
 
-        try:
-            async with asyncio.timeout(self._options.ready_timeout_s):
-                await self._wait(are_ready)
-        except TimeoutError as error:
-            raise StartFailed(f"nodes did not get Ready; {self._not_ready()}") from error
+            try:
+                async with asyncio.timeout(self._options.ready_timeout_s):
+                    await self._wait(are_ready)
+            except TimeoutError as error:
+                raise StartFailed(f"nodes did not get Ready; {self._not_ready()}") from error
 
     async def remove_nodes(self, names: Sequence[str]) -> None:
         """Delete nodes; Kubernetes then deletes the Pods that were on them."""
-        admin = self._admin()
-        for name in names:
-            await admin.delete(f"/api/v1/nodes/{name}")
+        async with Client(self.access()) as client:
+            for name in names:
+                await client.delete(NODES, "", name)
 
     async def _start_all(self) -> None:
         files, port = self._files(), self._port
@@ -259,7 +263,7 @@ class RealControlPlane:
         self._launch(
             "kube-apiserver", commands.api_server(self._programs, files, port.number, flags)
         )
-        await self._wait(self._admin().is_ready)
+        await self._wait(self._is_ready)
         if not self._options.runs_pods:
             return
         self._launch("kube-controller-manager", commands.controller_manager(self._programs, files))
@@ -282,7 +286,15 @@ class RealControlPlane:
 
     async def _has_default_service_account(self) -> bool:
         # The first sign that the controllers work, and without it no Pod is taken.
-        return await self._admin().get(_DEFAULT_SERVICE_ACCOUNT) is not None
+        async with Client(self.access()) as client:
+            try:
+                await client.get(SERVICE_ACCOUNTS, "default", "default")
+            except NotFound:
+                return False
+            return True
+
+    async def _is_ready(self) -> bool:
+        return await is_ready(self.access())
 
     def _write_files(self) -> None:
         files = self._files()
@@ -310,9 +322,6 @@ class RealControlPlane:
             raise StartFailed("the control plane is not running")
         return self._layout
 
-    def _admin(self) -> Admin:
-        return Admin(self.server, self.ssl_context())
-
     def _process(self, name: str) -> Process:
         if name not in self._processes:
             raise StartFailed(f"{name} is not part of this control plane, or it is stopped")
@@ -323,9 +332,9 @@ class RealControlPlane:
         return f"the control plane is not ready after {self._options.ready_timeout_s:.0f} s\n{logs}"
 
 
-async def _is_node_ready(admin: Admin, name: str) -> bool:
+async def _is_node_ready(client: Client, name: str) -> bool:
     """Return whether Pods can be placed: Ready, and the taint every new node gets is off again."""
-    node = await admin.get(f"/api/v1/nodes/{name}") or {}
+    node = await client.get(NODES, "", name)
     conditions = node.get("status", {}).get("conditions", [])
     taints = node.get("spec", {}).get("taints", [])
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions) and not any(
