@@ -94,9 +94,12 @@ def require_programs(names: Sequence[str]) -> None:
     try:
         find(os.environ, names)
     except ProgramsMissing as missing:
-        if os.environ.get(REQUIRE_VARIABLE) == "1":
-            pytest.fail(str(missing), pytrace=False)
-        pytest.skip(str(missing))
+        reason = str(missing)
+    else:
+        return
+    if os.environ.get(REQUIRE_VARIABLE) == "1":
+        pytest.fail(f"{reason} ({REQUIRE_VARIABLE} is set)", pytrace=False)
+    pytest.skip(reason)
 
 
 def run_apart(work: Coroutine[Any, Any, T]) -> T:

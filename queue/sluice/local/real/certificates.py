@@ -94,6 +94,10 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(self._now - _BACKDATE)
             .not_valid_after(self._now + _LIFETIME)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), False
+            )
         )
 
 

@@ -57,6 +57,10 @@ class Reaper:
     def dismiss(self) -> None:
         """End the watch; whoever calls has stopped the programs."""
         self._say("done")
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close the pipe, as our death would, and wait until the reaper has done its work."""
         if self._shell.stdin is not None:
             self._shell.stdin.close()
         self._shell.wait(_STOP_TIMEOUT_S)
