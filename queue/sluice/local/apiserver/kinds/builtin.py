@@ -18,7 +18,7 @@ import orjson
 from sluice.local.apiserver.kinds import columns, columns_pods
 from sluice.local.apiserver.kinds.behaviours import BEHAVIOURS
 from sluice.local.apiserver.kinds.events import EVENTS_CODEC, STORED_FIELDS
-from sluice.local.apiserver.resources import Behaviour, Extract, Resource, Version, dig
+from sluice.local.apiserver.resources import Behaviour, Column, Extract, Resource, Version, dig
 from sluice.local.apiserver.seams import (
     Gvk,
     Json,
@@ -222,7 +222,7 @@ ENTRIES = (
 )  # fmt: skip
 
 
-def _columns(kind: str) -> tuple[columns.Column, ...]:
+def _columns(kind: str) -> tuple[Column, ...]:
     found = columns_pods.COLUMNS.get(kind) or columns.COLUMNS.get(kind)
     return found or (columns.NAME, columns.AGE)
 

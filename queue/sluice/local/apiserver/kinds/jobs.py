@@ -65,12 +65,12 @@ class JobBehaviour(Behaviour):
 
     def prepare_create(self, obj: Json) -> None:
         """Generate selector and template labels unless the user keeps them himself."""
-        spec = obj["spec"]
+        spec = obj.setdefault("spec", {})
         obj["status"] = {}
         if spec.get("manualSelector"):
             return
         identity = {CONTROLLER_UID: obj["metadata"]["uid"], JOB_NAME: obj["metadata"]["name"]}
-        metadata = spec["template"].setdefault("metadata", {})
+        metadata = spec.setdefault("template", {}).setdefault("metadata", {})
         if metadata.get("labels") is None:
             metadata["labels"] = {}
         labels = metadata["labels"]
