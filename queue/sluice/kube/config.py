@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -116,7 +115,7 @@ async def _load_file(
     source = f"kubeconfig {path}"
 
     async def log_in() -> Login:
-        return await _log_in(path, context)
+        return await _log_in(path, context, clock)
 
     login = await log_in()
     configuration = login.configuration
@@ -137,7 +136,7 @@ async def _load_file(
     )
 
 
-async def _log_in(path: str, context: str | None) -> Login:
+async def _log_in(path: str, context: str | None, clock: Clock) -> Login:
     """Read the file, run what it says is to be run, and return the outcome."""
     if not any(_exists(part) for part in path.split(":") if part):
         raise ConfigError(f"kubeconfig {path} does not exist; pass --kubeconfig FILE")
@@ -155,7 +154,7 @@ async def _log_in(path: str, context: str | None) -> Login:
         return Login(
             configuration=configuration,
             header=configuration.api_key.get("BearerToken"),
-            refresh_after_s=_refresh_after_s(user, loader),
+            refresh_after_s=_refresh_after_s(user, loader, clock),
             namespace=loader.current_context.get("context", {}).get("namespace") or "",
         )
     except kube_config.ConfigException as error:
@@ -177,7 +176,7 @@ async def _require_exec_result(plugin: Any, configuration: Configuration) -> Non
     )
 
 
-def _refresh_after_s(user: Any, loader: Any) -> float | None:
+def _refresh_after_s(user: Any, loader: Any, clock: Clock) -> float | None:
     """Return the seconds until credentials must be read again, None when only on refusal."""
     if user is None:
         return None
@@ -185,7 +184,7 @@ def _refresh_after_s(user: Any, loader: Any) -> float | None:
         expiry = getattr(loader, "exec_plugin_expiry", None)
         if expiry is None:
             return None
-        lifetime_s = float((expiry - datetime.now(UTC)).total_seconds())
+        lifetime_s = float(expiry.timestamp()) - clock.now_ms() / 1000
         return max(0.0, lifetime_s - min(60.0, lifetime_s * 0.2))
     if "tokenFile" in user or "auth-provider" in user:
         return _TOKEN_POLL_S

@@ -7,8 +7,6 @@ Library exceptions and HTTP codes end here; above this package only the tree of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import aiohttp
@@ -92,21 +90,14 @@ def _details_wait_s(body: Mapping[str, Any]) -> float:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of a Retry-After header (number or HTTP date), None without one."""
+    """Return the seconds of a Retry-After header; None without one or when it is a date."""
     text = headers.get("Retry-After")
     if text is None:
         return None
     try:
         return max(0.0, float(text))
     except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def error_of_exception(error: Exception, what: str) -> KubeError:
