@@ -1,0 +1,185 @@
+"""Keeps each Workload's life in order: what the rules of `sluice.engine.lifecycle` ask for, written.
+
+The reconciler gathers the facts around a Workload, asks the rules, and writes: at most one status,
+then ``spec.active``, finalizer or deletion. It looks again when something around the Workload changes
+(its queues, their activity) and when a deadline of the rules comes. Source: docs/spec/api.md 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sluice.api import names
+from sluice.api.errors import NotFound
+from sluice.api.records import ClusterQueue, LocalQueue, Workload
+from sluice.clock import Clock
+from sluice.controllers.caches import BY_CLUSTER_QUEUE, BY_QUEUE, CachedWorkload, Caches, Json
+from sluice.controllers.notes import WORKLOAD_CONTROLLER, Notes, job_controller
+from sluice.controllers.reconcile import DONE, After, Reconciler, Result
+from sluice.controllers.write import Writer, without_finalizer
+from sluice.engine.engine import Engine
+from sluice.engine.lifecycle import next_step
+from sluice.engine.lifecycle_facts import (
+    Facts,
+    LifecycleOptions,
+    Note,
+    Step,
+    cluster_queue_facts,
+    local_queue_facts,
+)
+from sluice.kube.informer import Handlers
+
+_LOOK_AGAIN_S_MAX: Final = 3600.0
+_RETENTION_OVER: Final = Note(
+    reason="Deleted", message="Deleted job: deactivation retention period expired"
+)
+
+
+class WorkloadController:
+    """Reconciles Workloads by key."""
+
+    def __init__(
+        self,
+        caches: Caches,
+        engine: Engine,
+        writer: Writer,
+        notes: Notes,
+        *,
+        options: LifecycleOptions,
+        clock: Clock,
+        workers: int,
+    ) -> None:
+        self._caches = caches
+        self._engine = engine
+        self._writer = writer
+        self._notes = notes
+        self._options = options
+        self._clock = clock
+        self.reconciler = Reconciler(
+            "workload",
+            self._reconcile,
+            workers=workers,
+            all_keys=caches.workloads.store.all_keys,
+        )
+
+    def attach(self) -> None:
+        """Look at Workloads when they, their queues or the queues' settings change."""
+        add = self.reconciler.add
+        self._caches.workloads.add_handlers(
+            Handlers(added=lambda key, _: add(key), updated=lambda key, _, __: add(key))
+        )
+        self._caches.local_queues.add_handlers(
+            Handlers(
+                added=lambda _, queue: self.local_queue_changed(queue),
+                updated=self._local_queue_updated,
+                deleted=lambda _, queue: self.local_queue_changed(queue),
+            )
+        )
+        self._caches.cluster_queues.add_handlers(
+            Handlers(
+                added=lambda _, queue: self.cluster_queue_changed(queue.name),
+                updated=self._cluster_queue_updated,
+                deleted=lambda _, queue: self.cluster_queue_changed(queue.name),
+            )
+        )
+
+    def _local_queue_updated(self, _: str, old: LocalQueue, new: LocalQueue) -> None:
+        # A status write changes neither: without this test each would wake every Workload.
+        before = (old.stop_policy, old.is_terminating, old.cluster_queue)
+        if before != (new.stop_policy, new.is_terminating, new.cluster_queue):
+            self.local_queue_changed(new)
+
+    def _cluster_queue_updated(self, _: str, old: ClusterQueue, new: ClusterQueue) -> None:
+        if (old.generation, old.is_terminating) != (new.generation, new.is_terminating):
+            self.cluster_queue_changed(new.name)
+
+    def local_queue_changed(self, queue: LocalQueue) -> None:
+        """Look at every unfinished Workload of a LocalQueue."""
+        self._add_all(self._caches.workloads.store.keys_by(BY_QUEUE, queue.key))
+
+    def cluster_queue_changed(self, name: str) -> None:
+        """Look at every unfinished Workload that waits for or holds quota of a ClusterQueue."""
+        self._add_all(self._caches.workloads.store.keys_by(BY_CLUSTER_QUEUE, name))
+        for queue in self._caches.local_queues.store.records_by(BY_CLUSTER_QUEUE, name):
+            self.local_queue_changed(queue)
+
+    def _add_all(self, keys: tuple[str, ...]) -> None:
+        for key in keys:
+            cached = self._caches.workloads.store.get(key)
+            if cached is not None and not cached.is_finished:
+                self.reconciler.add(key)
+
+    async def _reconcile(self, key: str) -> Result:
+        cached = self._caches.workloads.store.get(key)
+        raw = self._caches.workloads.store.raw(key)
+        if cached is None or raw is None:
+            return DONE
+        step = next_step(raw, self._facts(cached.record), self._options, self._clock.now_ms())
+        await self._carry_out(raw, cached, step)
+        if step.look_again_ms is None:
+            return DONE
+        wait_s = max(0.05, (step.look_again_ms - self._clock.now_ms()) / 1000)
+        return After(min(wait_s, _LOOK_AGAIN_S_MAX))
+
+    def _facts(self, workload: Workload) -> Facts:
+        local = self._caches.local_queues.store.raw(workload.queue_key)
+        name = self._caches.cluster_queue_name(workload)
+        cluster = self._caches.cluster_queues.store.raw(name) if name else None
+        cluster_facts = None
+        if cluster is not None:
+            status = self._engine.cluster_queue_status(names.ClusterQueueName(name))
+            # The engine observes in the same turn as the cache, so it knows what is cached.
+            is_active = status is not None and status.is_active
+            cluster_facts = cluster_queue_facts(cluster, is_active=is_active)
+        return Facts(
+            local_queue_name=workload.queue,
+            local_queue=None if local is None else local_queue_facts(local),
+            cluster_queue_name=name,
+            cluster_queue=cluster_facts,
+        )
+
+    async def _carry_out(self, raw: Json, cached: CachedWorkload, step: Step) -> None:
+        workloads = self._caches.workloads
+        if step.status is not None:
+            raw = await self._writer.status(workloads, raw, step.status)
+        for note in step.notes:
+            self._notes.record(raw, WORKLOAD_CONTROLLER, note)
+        if step.active is not None:
+            spec = {**raw["spec"], "active": step.active}
+            raw = await self._writer.update(workloads, raw, {**raw, "spec": spec})
+        if step.drop_finalizer:
+            raw = await self._writer.update(
+                workloads, raw, without_finalizer(raw, names.IN_USE_FINALIZER)
+            )
+        if step.delete:
+            await self._delete(raw)
+        elif step.delete_owner:
+            await self._delete_owner(raw, cached)
+
+    async def _delete(self, raw: Json) -> None:
+        workloads = self._caches.workloads
+        raw = await self._writer.update(
+            workloads, raw, without_finalizer(raw, names.IN_USE_FINALIZER)
+        )
+        if "deletionTimestamp" not in raw["metadata"]:
+            await self._ignore_missing(raw, workloads)
+
+    async def _delete_owner(self, raw: Json, cached: CachedWorkload) -> None:
+        found = self._caches.registry.owner_of(raw)
+        if found is None:
+            await self._delete(raw)
+            return
+        integration, reference = found
+        namespace = cached.record.namespace
+        informer = self._caches.jobs_of(integration)
+        job = informer.store.raw(names.key(namespace, reference["name"]))
+        if job is None or job["metadata"]["uid"] != reference["uid"]:
+            return
+        await self._ignore_missing(job, informer)
+        self._notes.record(job, job_controller(integration.kind.framework), _RETENTION_OVER)
+
+    async def _ignore_missing(self, raw: Json, informer: Any) -> None:
+        try:
+            await self._writer.delete(informer, raw, propagation="Background")
+        except NotFound:
+            return
