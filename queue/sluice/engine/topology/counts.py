@@ -5,10 +5,10 @@ of changed cells, so that a search which frees one victim after another pays onl
 that changed and their ancestors. Source: docs/spec/algorithm.md 6.5.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, final
 
-from sluice.engine.topology.tree import CellBook, Tree
+from sluice.engine.topology.tree import CellBook, Tree, add_times
 
 FITS_MAX: Final = 2**31 - 1
 
@@ -25,8 +25,6 @@ class Shape:
         slice_level: Level index at which slices live.
         inner: Per level, the size that counts are rounded down to below ``slice_level``; 1: none.
         empty: Pretend that no topology-aware usage exists.
-        allowed: Per leaf whether it may be used; None for all.
-        scores: Per leaf its preference; None for none.
     """
 
     pod: tuple[int, ...]
@@ -35,8 +33,6 @@ class Shape:
     slice_level: int
     inner: tuple[int, ...]
     empty: bool = False
-    allowed: tuple[bool, ...] | None = field(default=None, compare=False)
-    scores: tuple[int, ...] | None = field(default=None, compare=False)
 
 
 def fits(capacity: list[int], request: tuple[int, ...]) -> int:
@@ -65,20 +61,37 @@ class Counts:
         slices: Slices that fit, from the slice level up; 0 below it.
         slices_led: The same beside the leader.
         scores: Sums of the leaves' preferences.
+        excluded: Leaves that may not be used.
     """
 
     __slots__ = (
-        "_assumed", "_book", "_seen", "_shape", "_tree", "lead", "pods", "pods_led", "scores",
-        "slices", "slices_led",
+        "_allowed", "_book", "_preferences", "_seen", "_shape", "_tree", "excluded", "lead",
+        "pods", "pods_led", "scores", "slices", "slices_led",
     )  # fmt: skip
 
     def __init__(
-        self, tree: Tree, book: CellBook, shape: Shape, assumed: dict[int, list[int]] | None = None
+        self,
+        tree: Tree,
+        book: CellBook,
+        shape: Shape,
+        allowed: tuple[bool, ...] | None = None,
+        preferences: tuple[int, ...] | None = None,
     ) -> None:
+        """Count everything.
+
+        Args:
+            tree: Of one flavor.
+            book: Where the tree's cells log changes.
+            shape: What is counted.
+            allowed: Per leaf whether it may be used; None for all.
+            preferences: Per leaf its score; None for none.
+        """
         self._tree = tree
         self._book = book
         self._shape = shape
-        self._assumed = assumed or {}
+        self._allowed = allowed
+        self._preferences = preferences
+        self.excluded = 0 if allowed is None else allowed.count(False)
         self.pods = [[0] * len(level) for level in tree.values]
         self.pods_led = [[0] * len(level) for level in tree.values]
         self.lead = [[0] * len(level) for level in tree.values]
@@ -99,8 +112,6 @@ class Counts:
             return
         changed = set(log[self._seen :])
         self._seen = len(log)
-        if self._shape.empty:
-            return
         tree = self._tree
         touched: set[int] = set()
         for number in changed:
@@ -116,12 +127,10 @@ class Counts:
     def _capacity(self, leaf: int) -> list[int]:
         capacity = list(self._tree.free[leaf])
         cell = self._tree.cells[leaf]
-        taken = [] if self._shape.empty else cell.used
-        for amounts in (taken, self._assumed.get(cell.number, ())):
-            if len(capacity) < len(amounts):
-                capacity.extend([0] * (len(amounts) - len(capacity)))
-            for i in range(len(amounts)):
-                capacity[i] -= amounts[i]
+        if not self._shape.empty:
+            add_times(capacity, cell.used, -1)
+        if cell.assumed:
+            add_times(capacity, cell.assumed, -1)
         return capacity
 
     def _count_leaf(self, leaf: int) -> bool:
@@ -129,7 +138,7 @@ class Counts:
         shape = self._shape
         level = len(self._tree.levels) - 1
         pods = led = lead = 0
-        if shape.allowed is None or shape.allowed[leaf]:
+        if self._allowed is None or self._allowed[leaf]:
             capacity = self._capacity(leaf)
             pods = led = fits(capacity, shape.pod)
             leader = shape.leader
@@ -138,8 +147,8 @@ class Counts:
                 for i in range(min(len(leader), len(capacity))):
                     capacity[i] -= leader[i]
                 led = fits(capacity, shape.pod)
-            if shape.scores is not None:
-                self.scores[level][leaf] = shape.scores[leaf]
+            if self._preferences is not None:
+                self.scores[level][leaf] = self._preferences[leaf]
         before = (self.pods[level][leaf], self.pods_led[level][leaf], self.lead[level][leaf])
         self.pods[level][leaf], self.pods_led[level][leaf] = pods, led
         self.lead[level][leaf] = lead

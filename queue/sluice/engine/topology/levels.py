@@ -6,18 +6,9 @@ Source: docs/spec/algorithm.md 6.2 and 6.4.
 from dataclasses import dataclass
 
 from sluice.api.records import TopologyRequest
+from sluice.engine.placement import is_explicit
 from sluice.engine.topology.choose import Want
 from sluice.engine.topology.tree import Tree
-
-
-def is_explicit(request: TopologyRequest | None) -> bool:
-    """Tell whether a pod set asks for topology-aware placement itself."""
-    return request is not None and (
-        request.required is not None
-        or request.preferred is not None
-        or request.unconstrained is not None
-        or request.has_slice_fields
-    )
 
 
 def is_slice_only(request: TopologyRequest) -> bool:
@@ -57,6 +48,20 @@ class Ask:
     slice_level: int
     inner: tuple[int, ...]
     layers: tuple[tuple[int, int], ...]
+
+    def with_slices(self, level: int, size: int) -> "Ask":
+        """Return the ask with other slices and no inner ones."""
+        if level == self.slice_level and size == self.slice_size:
+            return self
+        return Ask(
+            level=self.level,
+            required=self.required,
+            unconstrained=self.unconstrained,
+            slice_size=size,
+            slice_level=level,
+            inner=(1,) * len(self.inner),
+            layers=self.layers,
+        )
 
     def want(self, count: int, leaders: int, *, mixed: bool) -> Want:
         """Return the want for a number of pods; ``mixed`` is the gate TASProfileMixed."""

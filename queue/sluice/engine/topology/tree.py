@@ -51,21 +51,27 @@ class ResourceIndex:
 
 @final
 class Cell:
-    """What topology-aware workloads use on one leaf, or on one host shared by several flavors."""
+    """What is used on one leaf, or on one host shared by several flavors.
 
-    __slots__ = ("number", "used")
+    Attributes:
+        used: By workloads that hold a reservation.
+        assumed: By pod sets placed a moment ago for the workload being looked at.
+    """
+
+    __slots__ = ("assumed", "number", "used")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.used: list[int] = []
+        self.assumed: list[int] = []
 
-    def add(self, vector: list[int], times: int) -> None:
-        """Add ``times`` (may be negative) of a vector."""
-        used = self.used
-        if len(used) < len(vector):
-            used.extend([0] * (len(vector) - len(used)))
-        for i in range(len(vector)):
-            used[i] += vector[i] * times
+
+def add_times(total: list[int], vector: list[int], times: int) -> None:
+    """Add ``times`` (may be negative) of a vector to a total, which grows as needed."""
+    if len(total) < len(vector):
+        total.extend([0] * (len(vector) - len(total)))
+    for i in range(len(vector)):
+        total[i] += vector[i] * times
 
 
 @final
@@ -99,8 +105,8 @@ class Tree:
     """
 
     __slots__ = (
-        "cells", "first_child", "free", "hostname_lowest", "leaf_of_cell", "leaf_of_id", "levels",
-        "nodes", "parents", "values",
+        "cells", "first_child", "free", "hostname_lowest", "leaf_of_cell", "leaf_of_id",
+        "leaf_of_node", "levels", "nodes", "parents", "values",
     )  # fmt: skip
 
     def __init__(self, levels: tuple[str, ...]) -> None:
@@ -114,6 +120,14 @@ class Tree:
         self.cells: list[Cell] = []
         self.leaf_of_cell: dict[int, int] = {}
         self.leaf_of_id: dict[tuple[str, ...], int] = {}
+        self.leaf_of_node: dict[str, int] = {}
+
+    def refresh(self, leaf: int) -> None:
+        """Add up anew what the nodes of a leaf have free."""
+        total: list[int] = []
+        for node in self.nodes[leaf]:
+            add_times(total, node.free, 1)
+        self.free[leaf] = total
 
     def leaf_id(self, leaf: int) -> tuple[str, ...]:
         """Return the values an assignment stores for a leaf: the hostname or the full path."""
@@ -146,18 +160,17 @@ class Tree:
         return range(low, high)
 
 
-def _add_up(nodes: list[TreeNode]) -> list[int]:
-    total: list[int] = []
-    for node in nodes:
-        if len(total) < len(node.free):
-            total.extend([0] * (len(node.free) - len(total)))
-        for i, amount in enumerate(node.free):
-            total[i] += amount
-    return total
+def build(
+    levels: tuple[str, ...], nodes: Iterable[TreeNode], cells: "CellBook", scope: str = ""
+) -> Tree:
+    """Return the tree of the nodes that carry every level label; the others are left out.
 
-
-def build(levels: tuple[str, ...], nodes: Iterable[TreeNode], cells: "CellBook") -> Tree:
-    """Return the tree of the nodes that carry every level label; the others are left out."""
+    Args:
+        levels: Node label keys, broadest first.
+        nodes: In any order.
+        cells: Where usage is booked.
+        scope: Name of the flavor; keeps its cells apart unless hosts are shared.
+    """
     tree = Tree(levels)
     members: dict[tuple[str, ...], list[TreeNode]] = {}
     for node in nodes:
@@ -183,12 +196,15 @@ def build(levels: tuple[str, ...], nodes: Iterable[TreeNode], cells: "CellBook")
     for leaf, values in enumerate(leaves):
         found = sorted(members[values], key=lambda node: node.name)
         tree.nodes.append(found)
-        tree.free.append(_add_up(found))
+        tree.free.append([])
+        tree.refresh(leaf)
         identity = tree.leaf_id(leaf)
-        cell = cells.of(levels, identity)
+        cell = cells.of(levels, identity, scope)
         tree.cells.append(cell)
         tree.leaf_of_cell[cell.number] = leaf
         tree.leaf_of_id[identity] = leaf
+        for node in found:
+            tree.leaf_of_node[node.name] = leaf
     return tree
 
 
@@ -197,22 +213,30 @@ class CellBook:
     """The cells of all trees, and the log of which changed, so that counts can follow.
 
     Args:
-        share_hosts: One cell per host for all flavors (gate TASHandleOverlappingFlavors); otherwise
-            trees must not share a book.
+        share_hosts: One cell per host for all flavors whose lowest level is the hostname (gate
+            TASHandleOverlappingFlavors); otherwise cells belong to one flavor.
     """
 
     __slots__ = ("_cells", "_share_hosts", "cells", "log")
 
     def __init__(self, *, share_hosts: bool) -> None:
         self._share_hosts = share_hosts
-        self._cells: dict[tuple[tuple[str, ...], tuple[str, ...]], Cell] = {}
+        self._cells: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Cell] = {}
         self.cells: list[Cell] = []
         self.log: list[int] = []
 
-    def of(self, levels: tuple[str, ...], identity: tuple[str, ...], scope: str = "") -> Cell:
-        """Return the cell of a leaf, made on first use."""
-        shared = self._share_hosts and levels[-1] == HOSTNAME_LABEL
-        key = ((HOSTNAME_LABEL,) if shared else (scope, *levels), identity)
+    def of(self, levels: tuple[str, ...], values: tuple[str, ...], scope: str = "") -> Cell:
+        """Return the cell of a leaf, made on first use.
+
+        Args:
+            levels: Level keys of the values.
+            values: The leaf's values; where the lowest level is the hostname only that one counts.
+            scope: Name of the flavor.
+        """
+        if levels[-1] == HOSTNAME_LABEL:
+            key = ("" if self._share_hosts else scope, levels[-1:], values[-1:])
+        else:
+            key = (scope, levels, values)
         cell = self._cells.get(key)
         if cell is None:
             cell = Cell(len(self.cells))
@@ -222,5 +246,14 @@ class CellBook:
 
     def add(self, cell: Cell, vector: list[int], times: int) -> None:
         """Book usage on a cell and log that it changed."""
-        cell.add(vector, times)
+        add_times(cell.used, vector, times)
+        self.log.append(cell.number)
+
+    def assume(self, cell: Cell, vector: list[int], times: int) -> None:
+        """Count pods of the workload being looked at; taken back with negative ``times``."""
+        add_times(cell.assumed, vector, times)
+        self.log.append(cell.number)
+
+    def touch(self, cell: Cell) -> None:
+        """Log that the room on a cell changed otherwise."""
         self.log.append(cell.number)
