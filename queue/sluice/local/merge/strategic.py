@@ -1,0 +1,142 @@
+"""Strategic merge patch, which kubectl sends for built-in kinds.
+
+Like a JSON merge patch, but lists with a merge key merge by it, and directives (`$patch`,
+`$retainKeys`, `$setElementOrder/F`, `$deleteFromPrimitiveList/F`) say what a merge alone can't.
+Which lists merge is in the schema (`x-kubernetes-patch-strategy`). Called by `merger`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sluice.local.merge.documents import PatchMalformed
+from sluice.local.merge.paths import compact
+from sluice.local.schema.defaulting import copy_json
+from sluice.local.schema.structural import Node
+
+_DIRECTIVE: Final = "$patch"
+_RETAIN: Final = "$retainKeys"
+_ORDER: Final = "$setElementOrder/"
+_DELETE_FROM: Final = "$deleteFromPrimitiveList/"
+_ANY: Final = Node()
+
+
+def apply_strategic_patch(document: Mapping[str, Any], patch: Any, root: Node) -> dict[str, Any]:
+    """Return the document with the patch applied; inputs stay as they are.
+
+    Raises:
+        PatchMalformed: The patch is no object, or a directive in it can't be understood.
+    """
+    if not isinstance(patch, Mapping):
+        raise PatchMalformed("a strategic merge patch is an object")
+    merged = _merge_map(copy_json(dict(document)), copy_json(dict(patch)), root)
+    return merged if merged is not None else {}
+
+
+def _merge_map(
+    original: dict[str, Any], patch: dict[str, Any], node: Node
+) -> dict[str, Any] | None:
+    """Return the merged map; None when the patch deletes it."""
+    directive = patch.pop(_DIRECTIVE, None)
+    if directive == "replace":
+        return patch
+    if directive == "delete":
+        return None
+    if directive not in (None, "merge"):
+        raise PatchMalformed(f"unknown patch type {directive!r}: use replace, delete or merge")
+    retained = patch.pop(_RETAIN, None)
+    if retained is not None:
+        _retain(original, patch, retained)
+    orders: dict[str, list[Any]] = {}
+    for name in [name for name in patch if name.startswith(_ORDER)]:
+        orders[name.removeprefix(_ORDER)] = patch.pop(name)
+    for name in [name for name in patch if name.startswith(_DELETE_FROM)]:
+        field, gone = name.removeprefix(_DELETE_FROM), patch.pop(name)
+        if isinstance(original.get(field), list):
+            original[field] = [item for item in original[field] if item not in gone]
+    for name, value in patch.items():
+        child = node.properties.get(name) or node.additional or _ANY
+        if value is None:
+            original.pop(name, None)
+        elif isinstance(value, dict):
+            _merge_field(original, name, value, child)
+        elif isinstance(value, list) and "merge" in child.patch_strategies:
+            before = original.get(name)
+            before = before if isinstance(before, list) else []
+            original[name] = _merge_list(before, value, child, orders.pop(name, None))
+        else:
+            original[name] = value
+    for name, order in orders.items():
+        child = node.properties.get(name) or _ANY
+        if isinstance(original.get(name), list):
+            original[name] = _merge_list(original[name], [], child, order)
+    return original
+
+
+def _retain(original: dict[str, Any], patch: dict[str, Any], retained: Any) -> None:
+    if not isinstance(retained, list):
+        raise PatchMalformed(f"{_RETAIN} must be a list of field names")
+    extra = sorted(name for name in patch if name not in retained and not name.startswith("$"))
+    if extra:
+        raise PatchMalformed(f"{_RETAIN} must contain the patched field {extra[0]!r}")
+    for name in [name for name in original if name not in retained]:
+        del original[name]
+
+
+def _merge_field(original: dict[str, Any], name: str, value: dict[str, Any], child: Node) -> None:
+    before = original.get(name)
+    if "replace" in child.patch_strategies or not isinstance(before, dict):
+        before = {}
+    merged = _merge_map(before, value, child)
+    if merged is None:
+        original.pop(name, None)
+    else:
+        original[name] = merged
+
+
+def _merge_list(
+    original: list[Any], patch: list[Any], node: Node, order: list[Any] | None
+) -> list[Any]:
+    key = node.patch_merge_key
+    if not key:
+        merged = [*original, *(item for item in patch if item not in original)]
+        return _ordered(merged, original, order, compact)
+    if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
+        return [
+            item
+            for item in patch
+            if not (isinstance(item, dict) and item.get(_DIRECTIVE) == "replace")
+        ]
+    merged = list(original)
+    for item in patch:
+        if not isinstance(item, dict) or key not in item:
+            raise PatchMalformed(f"map: {compact(item)} does not contain declared merge key: {key}")
+        at = next((i for i, old in enumerate(merged) if old.get(key) == item[key]), None)
+        result = _merge_map(merged[at] if at is not None else {}, item, node.items or _ANY)
+        if at is None:
+            if result is not None:
+                merged.append(result)
+        elif result is None:
+            del merged[at]
+        else:
+            merged[at] = result
+    return _ordered(merged, original, order, lambda item: compact(item.get(key)))
+
+
+def _ordered(
+    merged: list[Any], original: list[Any], order: list[Any] | None, identify: Any
+) -> list[Any]:
+    """Return the items in the order a patch asks for; those it doesn't name stay between them."""
+    if order is None:
+        return merged
+    wanted = {identify(item): position for position, item in enumerate(order)}
+    standing = {identify(item): position for position, item in enumerate(original)}
+    named = sorted((i for i in merged if identify(i) in wanted), key=lambda i: wanted[identify(i)])
+    others = [item for item in merged if identify(item) not in wanted]
+    out: list[Any] = []
+    while named and others:
+        left, right = standing.get(identify(named[0])), standing.get(identify(others[0]))
+        is_right_first = left is not None and right is not None and right < left
+        out.append(others.pop(0) if is_right_first else named.pop(0))
+    return [*out, *named, *others]
