@@ -112,7 +112,8 @@ class Backend:
         self, resource: Resource, version: str, states: Sequence[Stored]
     ) -> list[bytes]:
         """Return stored objects in a version as JSON; without a conversion nothing is parsed."""
-        if version == resource.storage_version and resource.codec is None:
+        wanted = resource.api_version(version)
+        if resource.codec is None and all(state.api_version == wanted for state in states):
             return [state.raw for state in states]
         return [orjson.dumps(obj) for obj in await self.show(resource, version, states)]
 

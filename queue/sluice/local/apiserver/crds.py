@@ -51,6 +51,22 @@ class CrdBehaviour(Behaviour):
         """Take over new names and versions."""
         self._establish(new)
 
+    def mark_deleted(self, obj: Json) -> None:
+        """Keep it until its objects are gone, and say that it ends."""
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if CLEANUP_FINALIZER not in finalizers:
+            finalizers.append(CLEANUP_FINALIZER)
+        obj.setdefault("status", {}).setdefault("conditions", []).append(
+            {
+                "type": "Terminating",
+                "status": "True",
+                "reason": "InstanceDeletionPending",
+                "message": "CustomResourceDefinition marked for deletion; CustomResource deletion "
+                "will begin soon",
+                "lastTransitionTime": obj["metadata"]["deletionTimestamp"],
+            }
+        )
+
     def _establish(self, obj: Json) -> None:
         spec, status = obj["spec"], obj.setdefault("status", {})
         names = spec.get("names") or {}
@@ -219,6 +235,7 @@ def resource_of(crd: JsonView, compiler: SchemaCompiler) -> Resource:
         selectable=selectable,
         conversion=spec.get("conversion") or {},
         crd_name=crd["metadata"]["name"],
+        is_terminating=bool(crd["metadata"].get("deletionTimestamp")),
     )
 
 

@@ -17,7 +17,7 @@ from sluice.local.apiserver.bodies import check_media_type, decode
 from sluice.local.apiserver.calls import Answer, Call, parse_integer
 from sluice.local.apiserver.preparing import is_to_be_removed
 from sluice.local.apiserver.reading import Filter, render_list
-from sluice.local.apiserver.seams import Json, JsonView, Operation
+from sluice.local.apiserver.seams import Json, Operation
 from sluice.local.apiserver.status import (
     STALE,
     ApiError,
@@ -191,14 +191,13 @@ def _mark(backend: Backend, call: Call, options: DeleteOptions, obj: Json) -> bo
         metadata["deletionGracePeriodSeconds"] = grace_s
         if metadata.get("generation"):
             metadata["generation"] += 1
+        call.resource.behaviour.mark_deleted(obj)
     elif options.grace_period_s is not None and grace_s < metadata.get(
         "deletionGracePeriodSeconds", 0
     ):
         # A second delete may only shorten the wait; a kubelet confirms with grace 0.
         metadata["deletionTimestamp"] = format_time(time.time() + grace_s)
         metadata["deletionGracePeriodSeconds"] = grace_s
-    if call.resource.kind == "Namespace" and not call.resource.group:
-        obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
     return orjson.dumps(obj) != before
 
 
@@ -239,8 +238,3 @@ async def _delete_one(backend: Backend, call: Call, options: DeleteOptions, stat
     except ApiError as error:
         if error.code != 404:
             raise
-
-
-def is_being_deleted(obj: JsonView) -> bool:
-    """Tell whether an object is marked for deletion."""
-    return bool(obj["metadata"].get("deletionTimestamp"))

@@ -23,6 +23,7 @@ from sluice.local.apiserver.status import (
     conflict,
     invalid,
     not_found,
+    qualified,
 )
 
 _TYPE_REASONS = ("FieldValueTypeInvalid",)
@@ -111,13 +112,10 @@ def check_namespace(backend: Backend, resource: Resource, namespace: str, name: 
     if found is None:
         raise not_found("", "namespaces", namespace)
     if found["metadata"].get("deletionTimestamp"):
-        why = (
-            f"unable to create new content in namespace {namespace} because it is being terminated"
-        )
         raise ApiError(
             Reason.FORBIDDEN,
-            f'{resource.plural}{"." + resource.group if resource.group else ""} "{name}" is '
-            f"forbidden: {why}",
+            f'{qualified(resource.group, resource.plural)} "{name}" is forbidden: unable to '
+            f"create new content in namespace {namespace} because it is being terminated",
             details={
                 "name": name,
                 "kind": resource.plural,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sluice.local.apiserver.kinds.builtin import builtin_resources
-from sluice.local.apiserver.resources import Resource, Version
+from sluice.local.apiserver.resources import Behaviour, Resource, Version
 from sluice.local.apiserver.seams import Gvk, Gvr, SchemaCompiler
 
 
@@ -28,6 +29,11 @@ class Registry:
         """Serve a resource, in place of an earlier form of it."""
         self._resources[resource.group, resource.plural] = resource
         self.generation += 1
+
+    def set_behaviour(self, group: str, plural: str, behaviour: Behaviour) -> None:
+        """Give a built-in kind hooks that need the server's state."""
+        resource = self._resources[group, plural]
+        self._resources[group, plural] = replace(resource, behaviour=behaviour)
 
     def uninstall(self, group: str, plural: str) -> None:
         """Stop serving a resource."""

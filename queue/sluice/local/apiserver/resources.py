@@ -59,6 +59,9 @@ class Behaviour:
         """Return what the schema can't say: rules across fields and immutability."""
         return ()
 
+    def mark_deleted(self, obj: Json) -> None:
+        """Set what an object shows while it waits to go; called once, when a delete marks it."""
+
     def grace_period_s(self, obj: JsonView, asked_s: int | None) -> int:
         """Return how long a delete waits for somebody to confirm it; 0 deletes at once."""
         return 0
@@ -96,6 +99,7 @@ class Resource:
         selectable: Field selectors beyond metadata.name and metadata.namespace.
         conversion: `spec.conversion` of a CRD.
         crd_name: Name of its CRD; "" for a built-in kind.
+        is_terminating: Its CRD is being deleted: nothing may be created any more.
         is_virtual: Only create, nothing is stored (reviews).
         codec: For a resource that shows the objects of another one (events.k8s.io).
     """
@@ -115,6 +119,7 @@ class Resource:
     behaviour: Behaviour = field(default_factory=Behaviour)
     conversion: JsonView = field(default_factory=dict)
     crd_name: str = ""
+    is_terminating: bool = False
     is_virtual: bool = False
     codec: Codec | None = None
 

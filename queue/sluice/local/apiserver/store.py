@@ -42,6 +42,7 @@ class Stored:
     Attributes:
         raw: JSON in the storage version, with `metadata.resourceVersion` of this state.
         revision: That resourceVersion.
+        api_version: The version that `raw` is in; an older one after the storage version moved.
         labels: `metadata.labels`.
         fields: Values of the resource's selectable fields.
     """
@@ -49,6 +50,7 @@ class Stored:
     key: Key
     uid: str
     revision: int
+    api_version: str
     raw: bytes
     labels: Mapping[str, str]
     fields: Mapping[str, str]
@@ -274,6 +276,7 @@ class Store:
             key=key,
             uid=metadata["uid"],
             revision=self.revision,
+            api_version=obj["apiVersion"],
             raw=orjson.dumps(obj),
             labels=metadata.get("labels") or {},
             fields=fields,

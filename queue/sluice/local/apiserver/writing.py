@@ -15,6 +15,7 @@ from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.bodies import check_media_type, check_shape, decode, decode_object
 from sluice.local.apiserver.calls import Answer, Call, is_true
 from sluice.local.apiserver.metadata import random_suffix
+from sluice.local.apiserver.plugins import admit
 from sluice.local.apiserver.preparing import (
     check_fields,
     check_namespace,
@@ -34,6 +35,7 @@ from sluice.local.apiserver.status import (
     already_exists,
     bad_request,
     conflict,
+    method_not_allowed,
     not_found,
 )
 from sluice.local.apiserver.store import Key, Stored
@@ -130,7 +132,12 @@ async def create(backend: Backend, call: Call) -> Answer:
 async def create_object(backend: Backend, call: Call, obj: Json) -> Answer:
     """Admit, complete and store an object that is decoded, defaulted and has managedFields."""
     resource = call.resource
+    if resource.is_terminating:
+        raise method_not_allowed(
+            "create not allowed while custom resource definition is terminating"
+        )
     check_namespace(backend, resource, call.namespace, name_of(obj))
+    admit(backend, call, obj)
     obj = await _mutate(backend, call, Operation.CREATE, obj, None, "CreateOptions")
     metadata = obj["metadata"]
     generated = not metadata.get("name") and metadata.get("generateName")

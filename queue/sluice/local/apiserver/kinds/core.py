@@ -40,6 +40,10 @@ class NamespaceBehaviour(NoGeneration):
             finalizers.append("kubernetes")
         obj["status"] = {"phase": "Active"}
 
+    def mark_deleted(self, obj: Json) -> None:
+        """Say that it ends."""
+        obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+
     def prepare_update(self, new: Json, old: JsonView) -> None:
         """Keep `spec.finalizers`: only the finalize subresource changes them."""
         if old.get("spec") is not None:

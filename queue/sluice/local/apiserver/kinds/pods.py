@@ -33,8 +33,6 @@ class PodBehaviour(Behaviour):
         spec.setdefault("enableServiceLinks", True)
         spec.setdefault("serviceAccountName", "default")
         spec["serviceAccount"] = spec["serviceAccountName"]
-        spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
-        spec.setdefault("priority", 0)
 
     def prepare_create(self, obj: Json) -> None:
         """Start pending, with the quality of service class of its requests."""
