@@ -20,7 +20,6 @@ import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,10 +28,10 @@ from sluice.api.errors import NotFound
 from sluice.clock import Clock, SystemClock
 from sluice.kube.access import ClusterAccess
 from sluice.kube.client import Client
+from sluice.kube.pki import make_ca, make_client, make_serving
 from sluice.kube.resources import NODES, SERVICE_ACCOUNTS
 from sluice.local.real import commands, versions
-from sluice.local.real.admin import is_ready, kubeconfig
-from sluice.local.real.certificates import Authority, signing_key
+from sluice.local.real.credentials import is_ready, kubeconfig, signing_key
 from sluice.local.real.errors import ProgramsMissing, StartFailed
 from sluice.local.real.ports import LOOPBACK, ReservedPort
 from sluice.local.real.process import Process
@@ -89,9 +88,10 @@ class RealControlPlane:
         )
         if missing := programs.missing(needed):
             raise ProgramsMissing(f"{programs.folder} has no {', '.join(missing)}")
-        now_ms = (clock or SystemClock()).now_ms()
-        self._authority = Authority(datetime.fromtimestamp(now_ms / 1000, UTC))
-        self._admin_credentials = self._authority.issue_client(_ADMIN_USER, ["system:masters"])
+        self._clock = clock or SystemClock()
+        now_ms = self._clock.now_ms()
+        self._ca = make_ca("sluice-control-plane", now_ms)
+        self._admin = make_client(self._ca, _ADMIN_USER, now_ms, groups=["system:masters"])
         self._processes: dict[str, Process] = {}
         self._layout: commands.Layout | None = None
         self._port: ReservedPort | None = None
@@ -131,7 +131,7 @@ class RealControlPlane:
     @property
     def authority(self) -> bytes:
         """Certificate of the authority that signed the API server's certificate, PEM."""
-        return self._authority.certificate
+        return self._ca.certificate_pem
 
     def pids(self) -> dict[str, int]:
         """Return program name to process id of what runs; for measurements."""
@@ -155,7 +155,7 @@ class RealControlPlane:
             user: User name, for example ``alice``; also part of the file's name.
             groups: Groups besides system:authenticated.
         """
-        credentials = self._authority.issue_client(user, groups)
+        credentials = make_client(self._ca, user, self._clock.now_ms(), groups=groups)
         name = "".join(c if c.isalnum() else "-" for c in user)
         path = self._files().file(f"{name}.kubeconfig")
         _write_private(path, kubeconfig(self.server, self.authority, user, credentials).encode())
@@ -298,20 +298,21 @@ class RealControlPlane:
 
     def _write_files(self) -> None:
         files = self._files()
-        server = self._authority.issue_server([LOOPBACK, "localhost", "kubernetes.default.svc"])
+        hosts = [LOOPBACK, "localhost", "kubernetes.default.svc"]
+        server = make_serving(self._ca, hosts, self._clock.now_ms())
         private, public = signing_key()
         contents = {
-            "ca.pem": self._authority.certificate,
-            "server.pem": server.certificate,
-            "server.key": server.key,
-            "admin.pem": self._admin_credentials.certificate,
-            "admin.key": self._admin_credentials.key,
+            "ca.pem": self.authority,
+            "server.pem": server.certificate_pem,
+            "server.key": server.key_pem,
+            "admin.pem": self._admin.certificate_pem,
+            "admin.key": self._admin.key_pem,
             "service-accounts.key": private,
             "service-accounts.pub": public,
             "scheduler.json": commands.scheduler_config(files).encode(),
             "stages.yaml": stages().encode(),
             files.kubeconfig.name: kubeconfig(
-                self.server, self.authority, _ADMIN_USER, self._admin_credentials
+                self.server, self.authority, _ADMIN_USER, self._admin
             ).encode(),
         }
         for name, content in contents.items():

@@ -1,53 +1,16 @@
-"""Certificates, ports and the watch over programs."""
+"""Ports, nodes, and the watch over programs."""
 
 import socket
 import subprocess
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.x509 import verification
 
-from sluice.local.real.certificates import Authority
 from sluice.local.real.ports import LOOPBACK, ReservedPort
 from sluice.local.real.reaper import Reaper
 from sluice.local.real.simulation import SimulatedNode
 
-NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 DEADLINE_S = 10.0
-
-
-def verifier(authority: Authority, at: datetime) -> verification.PolicyBuilder:
-    root = x509.load_pem_x509_certificate(authority.certificate)
-    return verification.PolicyBuilder().store(verification.Store([root])).time(at)
-
-
-def test_the_server_is_trusted_for_the_names_it_was_made_for() -> None:
-    authority = Authority(NOW)
-    pair = authority.issue_server([LOOPBACK, "localhost"])
-    certificate = x509.load_pem_x509_certificate(pair.certificate)
-    policy = verifier(authority, NOW)
-    policy.build_server_verifier(x509.DNSName("localhost")).verify(certificate, [])
-    with pytest.raises(verification.VerificationError):
-        policy.build_server_verifier(x509.DNSName("other")).verify(certificate, [])
-
-
-def test_a_client_is_its_subject_and_trusted_by_its_own_authority_only() -> None:
-    authority = Authority(NOW)
-    pair = authority.issue_client("alice", ["team-a", "team-b"])
-    certificate = x509.load_pem_x509_certificate(pair.certificate)
-    assert certificate.subject.rfc4514_string() == "O=team-b,O=team-a,CN=alice"
-    with pytest.raises(verification.VerificationError):
-        verifier(Authority(NOW), NOW).build_client_verifier().verify(certificate, [])
-
-
-def test_certificates_end() -> None:
-    authority = Authority(NOW)
-    certificate = x509.load_pem_x509_certificate(authority.issue_server(["a.b"]).certificate)
-    late = verifier(authority, NOW + timedelta(days=366))
-    with pytest.raises(verification.VerificationError):
-        late.build_server_verifier(x509.DNSName("a.b")).verify(certificate, [])
 
 
 def test_a_reserved_port_can_be_shared_but_not_taken() -> None:

@@ -1,7 +1,7 @@
-"""Credentials of a control plane as a kubeconfig, and the question whether it is ready.
+"""Credentials of a control plane: a kubeconfig, the keys of ServiceAccount tokens, is it ready?
 
-Used only by `sluice.local.real.plane`; everything else that is asked of the API server goes through
-`sluice.kube.client`.
+Used only by `sluice.local.real.plane`. Certificates are made by `sluice.kube.pki`, and all else
+that is asked of the API server goes through `sluice.kube.client`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import base64
 
 import aiohttp
 import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from sluice.kube.access import ClusterAccess
-from sluice.local.real.certificates import KeyPair
+from sluice.kube.pki import KeyPair
 
 _READY_TIMEOUT_S = 5.0
 
@@ -50,8 +52,8 @@ def kubeconfig(server: str, authority: bytes, user: str, credentials: KeyPair) -
                 {
                     "name": user,
                     "user": {
-                        "client-certificate-data": _base64(credentials.certificate),
-                        "client-key-data": _base64(credentials.key),
+                        "client-certificate-data": _base64(credentials.certificate_pem),
+                        "client-key-data": _base64(credentials.key_pem),
                     },
                 }
             ],
@@ -60,6 +62,21 @@ def kubeconfig(server: str, authority: bytes, user: str, credentials: KeyPair) -
         },
         sort_keys=False,
     )
+
+
+def signing_key() -> tuple[bytes, bytes]:
+    """Return a private and a public key, PEM, for ServiceAccount tokens."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    # Kubernetes wants EC keys that sign tokens in the traditional form.
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return private, public
 
 
 def _base64(data: bytes) -> str:
