@@ -164,10 +164,9 @@ def _managed_before(live: JsonView | None, subject: Subject, writer: FieldWriter
     before = managed.decode(_entries(live))
     if before or live is None:
         return before
-    early = Manager.of(_BEFORE_FIRST_APPLY, managed.UPDATE, "", subject.api_version)
-    untracked = replace(writer, ignored=())
+    early = Manager.of(_BEFORE_FIRST_APPLY, managed.UPDATE, writer.subresource, subject.api_version)
     nothing = _plain(None, subject)
-    return _updated(nothing, _plain(live, subject), subject, {}, early, untracked)
+    return _updated(nothing, _plain(live, subject), subject, {}, early, writer)
 
 
 def _pruned(merged: Json, previous: FieldSet, after: Managed, root: Node) -> Json:

@@ -93,15 +93,22 @@ class _Comparison:
         is_list = _is_kind(old, new, list) and is_granular_list(node)
         if (not is_map and not is_list) or (_is_empty(old) and _is_empty(new)):
             self._leaf(old, new, path)
+            if old is not MISSING and new is not MISSING and type(old) is not type(new):
+                # Only where a schema leaves the type open: what was below is gone, or new.
+                self._below(old, MISSING, node, path)
+                self._below(MISSING, new, node, path)
             return
-        if is_map:
-            self._fields(_as_dict(old), _as_dict(new), node, path)
-        else:
-            self._items(_as_list(old), _as_list(new), node, path)
+        self._below(old, new, node, path)
         if old is MISSING and not (is_map and self._exists_empty(path)):
             self.found.added.add(path)
         elif new is MISSING:
             self.found.removed.add(path)
+
+    def _below(self, old: Any, new: Any, node: Node, path: Path) -> None:
+        if _is_kind(old, new, dict) and node.map_type != "atomic":
+            self._fields(_as_dict(old), _as_dict(new), node, path)
+        elif _is_kind(old, new, list) and is_granular_list(node):
+            self._items(_as_list(old), _as_list(new), node, path)
 
     def _exists_empty(self, path: Path) -> bool:
         return self._is_builtin and path[-1][2:] in _VALUE_STRUCTS

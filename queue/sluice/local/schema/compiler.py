@@ -17,6 +17,7 @@ from sluice.local.schema.cel.rules import Rule, compile_rule, evaluate_rules
 from sluice.local.schema.correlation import compare
 from sluice.local.schema.defaulting import apply_defaults
 from sluice.local.schema.objectmeta import object_meta
+from sluice.local.schema.omitting import drop_empty
 from sluice.local.schema.pruning import prune
 from sluice.local.schema.structural import Node, compile_nodes
 from sluice.local.schema.validation import validate
@@ -50,8 +51,13 @@ class CompiledSchema:
         return prune(obj, self._root, object_meta())
 
     def default(self, obj: Json) -> None:
-        """Fill in defaults in place."""
+        """Fill in defaults in place; drop what a typed object would not write."""
         apply_defaults(obj, self._root)
+        if self._source.is_builtin:
+            drop_empty(obj, self._root)
+        elif isinstance(obj.get("metadata"), dict):
+            apply_defaults(obj["metadata"], object_meta())
+            drop_empty(obj["metadata"], object_meta())
 
     def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
         """Return what is wrong with an object about to be stored."""

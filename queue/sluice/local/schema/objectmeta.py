@@ -15,7 +15,7 @@ OBJECT_META: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
         "annotations": _TEXT_MAP,
-        "creationTimestamp": _TIME | {"nullable": True},
+        "creationTimestamp": _TIME,
         "deletionGracePeriodSeconds": {"type": "integer", "format": "int64"},
         "deletionTimestamp": _TIME,
         "finalizers": {

@@ -40,6 +40,8 @@ class Node:
         list_type: `atomic`, `set` or `map`.
         map_type: `granular` or `atomic`.
         value: Keywords of value validation, as in the source.
+        required: Names of required fields, for built-in kinds too, whose absence is not an error
+            of the schema.
         rules: `x-kubernetes-validations`, as in the source.
         has_rules: This node or one below it has rules; only for schemas without references.
         has_escapes: This node or one below it has properties that CEL spells otherwise.
@@ -61,6 +63,7 @@ class Node:
     patch_strategies: frozenset[str] = frozenset()
     patch_merge_key: str = ""
     value: dict[str, Any] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
     rules: tuple[JsonView, ...] = ()
     has_rules: bool = False
     has_escapes: bool = False
@@ -151,6 +154,7 @@ class _Compiler:
                 node.value[key] = tuple(self.node(item) for item in node.value[key])
         if "not" in node.value:
             node.value["not"] = self.node(node.value["not"])
+        node.required = frozenset(source.get("required") or ())
         node.rules = tuple(source.get("x-kubernetes-validations") or ())
         self._override(node, source)
 

@@ -78,6 +78,8 @@ class Writes:
             if subresource:
                 fields = new["metadata"].get("managedFields")
                 new["metadata"] = {**self.live["metadata"], "managedFields": fields}
+                if fields is None:
+                    del new["metadata"]["managedFields"]
         elif not subresource:
             new.pop("status", None)
         self.live = new
