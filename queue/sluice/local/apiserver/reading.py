@@ -36,7 +36,7 @@ class Filter:
         self._name = call.name
         self._labels = parse_labels(call.query.get("labelSelector", ""))
         self._fields = parse_fields(call.query.get("fieldSelector", ""))
-        _check_selectable(call.resource, call.version.name, self._fields, call)
+        _check_selectable(call.resource, self._fields)
 
     def takes(self, state: Stored) -> bool:
         """Tell whether the request is about an object in this state."""
@@ -47,15 +47,10 @@ class Filter:
         return matches(self._labels, state.labels) and matches(self._fields, state.fields)
 
 
-def _check_selectable(resource: Resource, version: str, fields: Selector, call: Call) -> None:
+def _check_selectable(resource: Resource, fields: Selector) -> None:
     for requirement in fields:
         if requirement.key not in _ALWAYS_SELECTABLE and requirement.key not in resource.selectable:
-            raise bad_request(
-                f'Unable to find "{resource.api_version(version)}, Resource={resource.plural}" '
-                f'that match label selector "{call.query.get("labelSelector", "")}", field '
-                f'selector "{call.query.get("fieldSelector", "")}": '
-                f"field label not supported: {requirement.key}"
-            )
+            raise bad_request(f"field label not supported: {requirement.key}")
 
 
 def _encode_continue(revision: int, after: Key) -> str:

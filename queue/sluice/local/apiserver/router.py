@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 import orjson
@@ -33,7 +34,7 @@ class Router:
         self._credentials = credentials
         self._documents = Documents(backend.registry, describe)
 
-    def general(self, path: str, accept: str, address: str) -> tuple[bytes, str] | None:
+    async def general(self, path: str, accept: str, address: str) -> tuple[bytes, str] | None:
         """Return body and content type of a path that is about no resource, or None.
 
         Raises:
@@ -47,7 +48,7 @@ class Router:
         if path == "/version":
             body = discovery.version_info()
         elif parts[0] == "openapi":
-            return self._openapi(path), "application/json"
+            return await self._openapi(path), "application/json"
         elif parts in (["api"], ["apis"]):
             if "as=APIGroupDiscoveryList" in accept and "v=v2;" in accept.replace("v=v2,", "v=v2;"):
                 body = discovery.aggregated(registry, is_core=parts == ["api"])
@@ -66,14 +67,15 @@ class Router:
             return None
         return orjson.dumps(body), "application/json"
 
-    def _openapi(self, path: str) -> bytes:
+    async def _openapi(self, path: str) -> bytes:
         if path == "/openapi/v3":
             return orjson.dumps(self._documents.index())
         root = path.removeprefix("/openapi/v3/")
         if root == path or not root:
             # /openapi/v2 is protobuf in all clients that ask for it.
             raise no_such_resource()
-        return self._documents.document(root)
+        # The first document of a group takes a while: descriptions are imported.
+        return await asyncio.to_thread(self._documents.document, root)
 
     def call(
         self,

@@ -34,6 +34,9 @@ from sluice.log import get_logger
 STOP_S_MAX = 2.0
 """How long open requests may take to end when the server stops."""
 
+KEEPALIVE_S = 120.0
+"""How long an idle connection is kept; longer than clients wait between requests."""
+
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -112,15 +115,20 @@ class Server:
             OSError: The port is taken.
             ConfigError: The kubeconfig's path is inside ~/.kube.
         """
-        server = web.Server(self._serve, request_factory=self._request, access_log=None)
-        self._runner = web.ServerRunner(server, handler_cancellation=True, access_log=None)
+        server = web.Server(
+            self._serve,
+            request_factory=self._request,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=KEEPALIVE_S,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=STOP_S_MAX)
         await self._runner.setup()
         site = web.TCPSite(
             self._runner,
             self.options.host,
             self._port,
             ssl_context=self.credentials.ssl_context(),
-            shutdown_timeout=STOP_S_MAX,
         )
         await site.start()
         self._port = int(self._runner.addresses[0][1])
@@ -199,7 +207,7 @@ class Server:
         is_open = path in HEALTH_PATHS or path == "/version"
         user = None if is_open else self._user(request)
         if request.method in ("GET", "HEAD"):
-            general = self._router.general(
+            general = await self._router.general(
                 path, request.headers.get("Accept", ""), request.host or ""
             )
             if general is not None:

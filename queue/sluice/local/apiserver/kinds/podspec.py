@@ -98,7 +98,6 @@ def default_template(obj: Json, *path: str) -> None:
         node = node.get(part)
         if not isinstance(node, dict):
             return
-    node.setdefault("metadata", {})
     spec = node.setdefault("spec", {})
     if isinstance(spec, dict):
         default_pod_spec(spec)
