@@ -1,8 +1,9 @@
-"""Keeps each Workload's life in order: what the rules of `sluice.engine.lifecycle` ask for, written.
+"""Keeps each Workload's life in order: writes what the rules of `sluice.engine.lifecycle` ask for.
 
 The reconciler gathers the facts around a Workload, asks the rules, and writes: at most one status,
-then ``spec.active``, finalizer or deletion. It looks again when something around the Workload changes
-(its queues, their activity) and when a deadline of the rules comes. Source: docs/spec/api.md 4.
+then ``spec.active``, finalizer or deletion. It looks again when something around the Workload
+changes (its queues, their activity) and when a deadline of the rules comes.
+Source: docs/spec/api.md 4.
 """
 
 from __future__ import annotations
@@ -19,14 +20,7 @@ from sluice.controllers.reconcile import DONE, After, Reconciler, Result
 from sluice.controllers.write import Writer, without_finalizer
 from sluice.engine.engine import Engine
 from sluice.engine.lifecycle import next_step
-from sluice.engine.lifecycle_facts import (
-    Facts,
-    LifecycleOptions,
-    Note,
-    Step,
-    cluster_queue_facts,
-    local_queue_facts,
-)
+from sluice.engine.lifecycle_facts import Facts, LifecycleOptions, Note, Step
 from sluice.kube.informer import Handlers
 
 _LOOK_AGAIN_S_MAX: Final = 3600.0
@@ -122,20 +116,15 @@ class WorkloadController:
         return After(min(wait_s, _LOOK_AGAIN_S_MAX))
 
     def _facts(self, workload: Workload) -> Facts:
-        local = self._caches.local_queues.store.raw(workload.queue_key)
         name = self._caches.cluster_queue_name(workload)
-        cluster = self._caches.cluster_queues.store.raw(name) if name else None
-        cluster_facts = None
-        if cluster is not None:
-            status = self._engine.cluster_queue_status(names.ClusterQueueName(name))
-            # The engine observes in the same turn as the cache, so it knows what is cached.
-            is_active = status is not None and status.is_active
-            cluster_facts = cluster_queue_facts(cluster, is_active=is_active)
+        # The engine observes in the same turn as the cache, so it knows what is cached.
+        status = self._engine.cluster_queue_status(names.ClusterQueueName(name)) if name else None
         return Facts(
             local_queue_name=workload.queue,
-            local_queue=None if local is None else local_queue_facts(local),
+            local_queue=self._caches.local_queues.store.get(workload.queue_key),
             cluster_queue_name=name,
-            cluster_queue=cluster_facts,
+            cluster_queue=self._caches.cluster_queues.store.get(name) if name else None,
+            cluster_queue_active=status is not None and status.is_active,
         )
 
     async def _carry_out(self, raw: Json, cached: CachedWorkload, step: Step) -> None:

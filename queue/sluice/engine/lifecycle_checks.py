@@ -20,6 +20,8 @@ def sync(draft: Draft, facts: Facts) -> None:
     """Make ``status.admissionChecks`` list what the queue demands."""
     if facts.cluster_queue is None:
         return
+    if not facts.cluster_queue.checks and not draft.status.get("admissionChecks"):
+        return
     admission = draft.status.get("admission")
     assigned: set[str] | None = None
     if admission is not None:

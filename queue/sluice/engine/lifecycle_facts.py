@@ -1,8 +1,8 @@
 """What the lifecycle rules know besides the Workload itself, and what they answer.
 
-Facts are plain values taken from raw JSON by `local_queue_facts` and `cluster_queue_facts`, so that
-the manager, the simulator and tests feed the same rules. Pure data. Made by
-``sluice.controllers.workloads``; read by the ``lifecycle`` modules.
+Facts are the records that the engine observes, so that the manager, the simulator and tests feed
+the same rules. Pure data. Made by ``sluice.controllers.workloads``; read by the ``lifecycle``
+modules.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from sluice.api import conditions
 from sluice.api.conditions import ConditionType
-from sluice.api.records import StopPolicy
+from sluice.api.records import ClusterQueue, LocalQueue
 from sluice.engine.lifecycle_status import Json, Moment
 
 NORMAL: Final = "Normal"
@@ -59,33 +59,6 @@ class LifecycleOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalQueueFacts:
-    """The LocalQueue that a Workload names."""
-
-    name: str
-    stop_policy: StopPolicy
-    is_terminating: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterQueueFacts:
-    """The ClusterQueue behind it.
-
-    Attributes:
-        is_active: Status of its Active condition.
-        flavors: All flavors of its resource groups.
-        checks: Admission checks and the flavors each applies to, empty for all.
-    """
-
-    name: str
-    stop_policy: StopPolicy
-    is_active: bool
-    is_terminating: bool
-    flavors: frozenset[str]
-    checks: tuple[tuple[str, frozenset[str]], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Everything around one Workload.
 
@@ -94,55 +67,30 @@ class Facts:
         local_queue: None when there is no such LocalQueue.
         cluster_queue_name: The one that holds its quota, else the LocalQueue's; may be empty.
         cluster_queue: None when there is no such ClusterQueue.
+        cluster_queue_active: Status of its Active condition, as the engine has it.
     """
 
     local_queue_name: str
-    local_queue: LocalQueueFacts | None
+    local_queue: LocalQueue | None
     cluster_queue_name: str
-    cluster_queue: ClusterQueueFacts | None
+    cluster_queue: ClusterQueue | None
+    cluster_queue_active: bool = True
 
 
-def local_queue_facts(queue: Mapping[str, Any]) -> LocalQueueFacts:
-    """Return the facts of a LocalQueue from its JSON."""
-    spec = queue.get("spec") or {}
-    return LocalQueueFacts(
-        name=queue["metadata"]["name"],
-        stop_policy=StopPolicy(spec.get("stopPolicy") or StopPolicy.NONE),
-        is_terminating="deletionTimestamp" in queue["metadata"],
-    )
-
-
-def cluster_queue_facts(queue: Mapping[str, Any], *, is_active: bool) -> ClusterQueueFacts:
-    """Return the facts of a ClusterQueue from its JSON and the engine's view of its activity."""
-    spec = queue.get("spec") or {}
-    rules = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
-    return ClusterQueueFacts(
-        name=queue["metadata"]["name"],
-        stop_policy=StopPolicy(spec.get("stopPolicy") or StopPolicy.NONE),
-        is_active=is_active,
-        is_terminating="deletionTimestamp" in queue["metadata"],
-        flavors=frozenset(
-            flavor["name"]
-            for group in spec.get("resourceGroups") or ()
-            for flavor in group.get("flavors") or ()
-        ),
-        checks=tuple((rule["name"], frozenset(rule.get("onFlavors") or ())) for rule in rules),
-    )
-
-
-def required_checks(queue: ClusterQueueFacts, assigned: Iterable[str] | None) -> list[str]:
+def required_checks(queue: ClusterQueue, assigned: Iterable[str] | None) -> list[str]:
     """Return the names of the checks that a Workload needs, sorted (docs/spec/api.md 4.3).
 
     Args:
         queue: Its ClusterQueue.
         assigned: Flavors of its admission, or None while it has none.
     """
-    flavors = None if assigned is None else frozenset(assigned)
-    names = set()
-    for name, on_flavors in queue.checks:
-        effective = on_flavors or queue.flavors
-        if effective >= queue.flavors if flavors is None else effective & flavors:
-            names.add(name)
+    all_flavors = {flavor.name for group in queue.resource_groups for flavor in group.flavors}
+    flavors = None if assigned is None else set(assigned)
+    names: set[str] = set()
+    for rule in queue.checks:
+        effective = set(rule.on_flavors) or all_flavors
+        if effective >= all_flavors if flavors is None else effective & flavors:
+            names.add(rule.name)
     return sorted(names)
 
 

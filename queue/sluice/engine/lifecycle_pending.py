@@ -80,7 +80,7 @@ def _blocker(draft: Draft, facts: Facts) -> _Blocker | None:
     if cluster is None:
         name = facts.cluster_queue_name
         return PendingReason.MISCONFIGURED, f"ClusterQueue {name} doesn't exist"
-    if not cluster.is_active:
+    if not facts.cluster_queue_active:
         return PendingReason.SUSPENDED, f"ClusterQueue {cluster.name} is inactive"
     annotations = draft.workload["metadata"].get("annotations") or {}
     if gates := annotations.get(names.ADMISSION_GATED_BY, "").strip():
