@@ -257,22 +257,28 @@ class Elector:
         was_leading, self._leads_until_s = self.is_leading, None
         if not was_leading or self._lease is None:
             return
+        timeout_s = self._times.retry_period_s
+        with suppress(KubeError, TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                try:
+                    await self._put_released(self._lease, timeout_s)
+                except Conflict:  # the renewal that cancellation cut short may have arrived
+                    lease = await self._client.get(
+                        LEASES, self._namespace, self._name, timeout_s=timeout_s, retry=False
+                    )
+                    if lease["spec"].get("holderIdentity") == self.identity:
+                        await self._put_released(lease, timeout_s)
+        self._lease = None
+
+    async def _put_released(self, lease: dict[str, Any], timeout_s: float) -> None:
         spec = {
-            **self._lease["spec"],
+            **lease["spec"],
             "holderIdentity": "",
             "leaseDurationSeconds": 1,
             "renewTime": micro_from_ms(self._clock.now_ms()),
         }
-        timeout_s = self._times.retry_period_s
-        with suppress(KubeError, TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._client.replace(
-                    LEASES,
-                    self._namespace,
-                    self._name,
-                    {**self._lease, "spec": spec},
-                    timeout_s=timeout_s,
-                    retry=False,
-                )
-                self.holder = ""
-        self._lease = None
+        body = {**lease, "spec": spec}
+        await self._client.replace(
+            LEASES, self._namespace, self._name, body, timeout_s=timeout_s, retry=False
+        )
+        self.holder = ""

@@ -149,6 +149,18 @@ async def test_work_that_will_not_stop_is_a_fault(client: Client, server: WireSe
     stubborn.set()
 
 
+async def test_a_lease_is_released_though_a_renewal_was_cut_short(
+    client: Client, server: WireServer
+) -> None:
+    work, candidate = Work("a", []), elector(client, "a")
+    task = asyncio.create_task(candidate.run(work))
+    await asyncio.wait_for(work.started.wait(), DEADLINE_S)
+    server.put(PATH, server.objects[PATH])  # as that renewal would have: another version
+    task.cancel()
+    await asyncio.wait([task], timeout=DEADLINE_S)
+    assert server.objects[PATH]["spec"]["holderIdentity"] == ""
+
+
 def test_durations_must_be_in_order() -> None:
     with pytest.raises(ValueError, match="leaseDuration > renewDeadline"):
         LeaseTimes(duration_s=10, renew_deadline_s=10, retry_period_s=2)
