@@ -46,29 +46,51 @@ class Lifecycle:
         self._backend = backend
         self._wake = asyncio.Event()
         self._specs: dict[str, bytes] = {}
+        self._ending_namespaces: set[str] = set()
+        self._ending_crds: dict[str, tuple[str, str]] = {}
+        self._swept_s = time.monotonic()
         self._log = get_logger("sluice.local.apiserver")
         backend.listen(self._written)
 
     def _written(self, resource: Resource, state: Stored, is_gone: bool) -> None:
         if resource.collection == (crds.GROUP, crds.PLURAL):
             self._follow_crd(state, is_gone)
-        if resource.kind == "Namespace" and not resource.group and not is_gone:
-            self._add_default_account(state.key.name)
-        self._wake.set()
+            self._wake.set()
+        elif resource.collection == ("", "namespaces"):
+            self._follow_namespace(state, is_gone)
+            self._wake.set()
+        elif is_gone and (
+            state.key.namespace in self._ending_namespaces
+            or resource.collection in self._ending_crds.values()
+        ):
+            self._wake.set()
+
+    def _follow_namespace(self, state: Stored, is_gone: bool) -> None:
+        name = state.key.name
+        if is_gone:
+            self._ending_namespaces.discard(name)
+        elif state.load()["metadata"].get("deletionTimestamp"):
+            self._ending_namespaces.add(name)
+        else:
+            self._add_default_account(name)
 
     def _follow_crd(self, state: Stored, is_gone: bool) -> None:
         crd = state.load()
         name = state.key.name
+        spec = crd["spec"]
+        if not is_gone and crds.CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):
+            self._ending_crds[name] = (spec["group"], spec["names"]["plural"])
+        else:
+            self._ending_crds.pop(name, None)
         if is_gone or not crds.is_established(crd):
             self._specs.pop(name, None)
-            names = crd["spec"]["names"]
-            held = self._backend.registry.resource(crd["spec"]["group"], names["plural"])
+            held = self._backend.registry.resource(spec["group"], spec["names"]["plural"])
             if held is not None and held.crd_name == name:
                 self._backend.registry.uninstall(held.group, held.plural)
                 self._backend.collection(held).wake()
             return
         ends = bool(crd["metadata"].get("deletionTimestamp"))
-        seen = orjson.dumps([crd["spec"], ends])
+        seen = orjson.dumps([spec, ends])
         if self._specs.get(name) != seen:
             self._specs[name] = seen
             registry = self._backend.registry
@@ -99,23 +121,20 @@ class Lifecycle:
     async def _pass(self) -> bool:
         is_done = True
         namespaces = self._backend.registry.resource("", "namespaces")
-        if namespaces is not None:
-            for state in list(self._backend.collection(namespaces).objects.values()):
-                namespace = state.load()
-                if namespace["metadata"].get("deletionTimestamp"):
-                    is_done &= await self._empty_namespace(namespaces, namespace)
         definitions = self._backend.registry.resource(crds.GROUP, crds.PLURAL)
-        if definitions is not None:
-            for state in list(self._backend.collection(definitions).objects.values()):
-                crd = state.load()
-                if crds.CLEANUP_FINALIZER in (crd["metadata"].get("finalizers") or ()):
-                    is_done &= await self._empty_crd(definitions, crd)
-        self._forget_events()
+        if namespaces is None or definitions is None:
+            raise RuntimeError("the built-in kinds lack Namespace or CustomResourceDefinition")
+        for name in sorted(self._ending_namespaces):
+            is_done &= await self._empty_namespace(namespaces, name)
+        for name in sorted(self._ending_crds):
+            is_done &= await self._empty_crd(definitions, name)
+        if time.monotonic() - self._swept_s > SWEEP_S:
+            self._swept_s = time.monotonic()
+            self._forget_events()
         return is_done
 
-    async def _empty_namespace(self, namespaces: Resource, namespace: Json) -> bool:
+    async def _empty_namespace(self, namespaces: Resource, name: str) -> bool:
         """Delete what is in an ending namespace; let it go when nothing is left."""
-        name = namespace["metadata"]["name"]
         is_clean = True
         left = 0
         for resource in self._backend.registry:
@@ -136,17 +155,16 @@ class Lifecycle:
             self._settle(namespaces, state_now.key, current)
         return True
 
-    async def _empty_crd(self, definitions: Resource, crd: Json) -> bool:
+    async def _empty_crd(self, definitions: Resource, name: str) -> bool:
         """Delete the objects of an ending CRD; let it go when none is left."""
-        spec = crd["spec"]
-        resource = self._backend.registry.resource(spec["group"], spec["names"]["plural"])
+        resource = self._backend.registry.resource(*self._ending_crds[name])
         is_clean = True
-        if resource is not None and resource.crd_name == crd["metadata"]["name"]:
+        if resource is not None and resource.crd_name == name:
             for state in list(self._backend.collection(resource).objects.values()):
                 is_clean &= await self._delete(resource, state)
             if self._backend.collection(resource).objects:
                 return is_clean
-        state_now = self._backend.find(definitions, "", crd["metadata"]["name"])
+        state_now = self._backend.find(definitions, "", name)
         if state_now is not None:
             current = state_now.load()
             current["metadata"]["finalizers"] = [
