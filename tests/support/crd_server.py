@@ -23,6 +23,8 @@ from sluice.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 Object = dict[str, Any]
 NAMESPACE = "default"
 _READY_TIMEOUT_S = 60.0
+_installed: set[str] = set()
+"""Addresses of servers that have the definitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,5 +188,7 @@ async def schema_server(access: ClusterAccess) -> AsyncIterator[SchemaServer]:
     """Lend a `SchemaServer` with all definitions installed."""
     async with Client(access) as client:
         server = SchemaServer(client)
-        await server.install()
+        if access.host not in _installed:
+            await server.install()
+            _installed.add(access.host)
         yield server

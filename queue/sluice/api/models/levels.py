@@ -13,7 +13,7 @@ UNIQUE_RULE: dict[str, Any] = cel(
 HOSTNAME_LAST_RULE: dict[str, Any] = cel(
     "size(self.filter(l, l.nodeLabel == 'kubernetes.io/hostname')) == 0"
     " || self[size(self) - 1].nodeLabel == 'kubernetes.io/hostname'",
-    "the kubernetes.io/hostname label can only be used at the lowest level of topology",
+    "kubernetes.io/hostname can only be the last level",
 )
 
 

@@ -141,11 +141,11 @@ class Toleration(Model):
 TOLERATION_RULES = rules(
     cel(
         "self.all(t, has(t.key) || (has(t.operator) && t.operator == 'Exists'))",
-        "operator must be Exists when 'key' is empty, which means 'match all values and all keys'",
+        "operator must be Exists when key is absent",
     ),
     cel(
         "self.all(t, !has(t.tolerationSeconds) || (has(t.effect) && t.effect == 'NoExecute'))",
-        "effect must be 'NoExecute' when 'tolerationSeconds' is set",
+        "effect must be NoExecute when tolerationSeconds is set",
     ),
     cel(
         "self.all(t, !has(t.operator) || t.operator in ['Equal', 'Exists'])",
@@ -153,7 +153,7 @@ TOLERATION_RULES = rules(
     ),
     cel(
         "self.all(t, !has(t.operator) || t.operator != 'Exists' || !has(t.value))",
-        "value must be empty when 'operator' is 'Exists'",
+        "value must be absent when operator is Exists",
     ),
     cel(
         "self.all(t, !has(t.effect)"

@@ -107,7 +107,7 @@ CLASS_NAME: Final = while_reserved(
 
 MIN_COUNT: Final = cel(
     "!has(self.minCount) || self.minCount <= self.count",
-    "minCount should be positive and less or equal to count",
+    "minCount must not be greater than count",
 )
 CLUSTER_NAME: Final = cel(
     "!has(oldSelf.clusterName) || !has(self.clusterName)"
@@ -117,5 +117,5 @@ CLUSTER_NAME: Final = cel(
 CLUSTER_NAME_OR_NOMINATED: Final = cel(
     "!has(self.clusterName) || !has(self.nominatedClusterNames)"
     " || size(self.nominatedClusterNames) == 0",
-    "clusterName and nominatedClusterNames are mutually exclusive",
+    "clusterName and nominatedClusterNames can't be set together",
 )
