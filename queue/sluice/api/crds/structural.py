@@ -31,7 +31,7 @@ def structural(root: Schema, pod_template: Schema) -> Schema:
     Raises:
         NotStructural: The model recurses, or has a union or tuple that a CRD can't express.
     """
-    return _Builder(root.get("$defs", {}), pod_template).node(root, ".", ())
+    return _Builder(root.get("$defs", {}), pod_template).node(root, "", ())
 
 
 def _described(schema: Schema) -> Schema:
@@ -90,14 +90,14 @@ class _Builder:
             match key:
                 case "properties":
                     out[key] = {
-                        name: self.node(child, f"{path}{name}.", inside)
+                        name: self.node(child, f"{path}.{name}", inside)
                         for name, child in sorted(value.items())
                     }
                 case "items":
-                    out[key] = self.node(value, f"{path}[].", inside)
+                    out[key] = self.node(value, f"{path}[]", inside)
                 case "additionalProperties":
                     if isinstance(value, dict):
-                        out[key] = self.node(value, f"{path}{{}}.", inside)
+                        out[key] = self.node(value, f"{path}{{}}", inside)
                 case "description":
                     out |= _described(schema)
                 case "const":
