@@ -76,7 +76,17 @@ def decode_object(call: Call, kind: Gvk | None = None) -> Json:
         raise bad_request("the body of the request is empty; send the object as JSON")
     value = decode(call.body, call.content_type)
     expected = kind or call.resource.gvk(call.version.name)
+    fill_in_kind(call, value, expected)
     return check_shape(value, expected, call.namespace, call.name)
+
+
+def fill_in_kind(call: Call, value: Any, expected: Gvk) -> None:
+    """Take the path's kind where a body says none, as Kubernetes does for built-in kinds."""
+    if isinstance(value, dict) and not call.resource.crd_name:
+        if not value.get("kind"):
+            value["kind"] = expected.kind
+        if not value.get("apiVersion"):
+            value["apiVersion"] = expected.api_version
 
 
 def check_shape(value: Any, expected: Gvk, namespace: str, name: str) -> Json:

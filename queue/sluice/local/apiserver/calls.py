@@ -13,10 +13,18 @@ from urllib.parse import unquote
 
 from sluice.local.apiserver.resources import Resource, Version
 from sluice.local.apiserver.seams import UserInfo
-from sluice.local.apiserver.status import ApiError, Reason, bad_request
+from sluice.local.apiserver.status import (
+    ApiError,
+    Cause,
+    Reason,
+    bad_request,
+    invalid_options,
+)
 
 BODY_BYTES_MAX = 3 * 1024 * 1024
 """Kubernetes' limit for the body of a write."""
+
+MANAGER_LENGTH_MAX = 128
 
 JSON_TYPES = ("application/json", "application/*", "*/*")
 
@@ -138,35 +146,49 @@ class Call:
     def manager(self) -> str:
         """Return the field manager: the query's, else the program name of the user agent."""
         named = self.query.get("fieldManager", "")
-        return named or self.user_agent.split("/", 1)[0][:128] or "unknown"
+        return named or self.user_agent.split("/", 1)[0][:MANAGER_LENGTH_MAX] or "unknown"
 
     @property
     def is_dry_run(self) -> bool:
-        """Tell whether nothing may be stored.
-
-        Raises:
-            ApiError: 400 for a value other than `All`.
-        """
-        value = self.query.get("dryRun", "")
-        if value not in ("", "All"):
-            raise bad_request(f'Invalid value: "{value}": dryRun: supported values: "All"')
-        return value == "All"
+        """Tell whether nothing may be stored."""
+        return self.query.get("dryRun", "") == "All"
 
     @property
     def field_validation(self) -> FieldValidation:
-        """Return how unknown fields are treated; Kubernetes warns by default.
+        """Return how unknown fields are treated; Kubernetes warns by default."""
+        return FieldValidation(self.query.get("fieldValidation", "") or "Warn")
+
+    def check_options(self, kind: str) -> None:
+        """Check the query parameters of a write.
+
+        Args:
+            kind: The options that they are, e.g. `CreateOptions`.
 
         Raises:
-            ApiError: 400 for an unknown value.
+            ApiError: 422.
         """
-        value = self.query.get("fieldValidation", "") or "Warn"
-        try:
-            return FieldValidation(value)
-        except ValueError:
-            raise bad_request(
-                f'fieldValidation: Unsupported value: "{value}": supported values: '
-                '"Ignore", "Strict", "Warn"'
-            ) from None
+        causes = []
+        dry_run = self.query.get("dryRun", "")
+        if dry_run not in ("", "All"):
+            causes.append(_unsupported("dryRun", f'["{dry_run}"]', '"All"'))
+        validation = self.query.get("fieldValidation", "")
+        if validation and validation not in list(FieldValidation):
+            supported = '"", "Ignore", "Strict", "Warn"'
+            causes.append(_unsupported("fieldValidation", f'"{validation}"', supported))
+        manager = self.query.get("fieldManager", "")
+        if len(manager) > MANAGER_LENGTH_MAX:
+            message = f"Too long: may not be more than {MANAGER_LENGTH_MAX} bytes"
+            causes.append(Cause(reason="FieldValueTooLong", message=message, field="fieldManager"))
+        if causes:
+            raise invalid_options(kind, causes)
+
+
+def _unsupported(field: str, value: str, supported: str) -> Cause:
+    return Cause(
+        reason="FieldValueNotSupported",
+        message=f"Unsupported value: {value}: supported values: {supported}",
+        field=field,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

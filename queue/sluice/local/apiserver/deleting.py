@@ -24,7 +24,7 @@ from sluice.local.apiserver.status import (
     Cause,
     bad_request,
     conflict,
-    invalid,
+    invalid_options,
     not_found,
 )
 from sluice.local.apiserver.store import Key, Stored
@@ -75,7 +75,7 @@ def parse_options(call: Call) -> DeleteOptions:
             '"Background", "Orphan"',
             field="propagationPolicy",
         )
-        raise invalid("meta.k8s.io", "DeleteOptions", "", [cause])
+        raise invalid_options("DeleteOptions", [cause])
     if grace is not None and (not isinstance(grace, int) or grace < 0):
         raise bad_request(f"gracePeriodSeconds: must be an integer of at least 0, got {grace!r}")
     wanted = body.get("preconditions") or {}
@@ -121,6 +121,9 @@ async def delete_object(
     """
     resource = call.resource
     key = Key(call.namespace if resource.namespaced else "", call.name)
+    behaviour = resource.behaviour
+    if behaviour.orphan_warning and not options.policy:
+        call.warnings.append(behaviour.orphan_warning)
     for _ in range(ATTEMPTS_MAX):
         seen = backend.find(resource, call.namespace, call.name)
         if seen is None:
@@ -145,17 +148,17 @@ async def delete_object(
 def _check_preconditions(call: Call, options: DeleteOptions, seen: Stored) -> None:
     resource = call.resource
     checks = (
-        ("UID", options.uid, seen.uid),
-        ("ResourceVersion", options.resource_version, str(seen.revision)),
+        ("UID", options.uid, seen.uid, "deleted and then recreated"),
+        ("ResourceVersion", options.resource_version, str(seen.revision), "modified"),
     )
-    for what, wanted, found in checks:
+    for what, wanted, found, happened in checks:
         if wanted and wanted != found:
             raise conflict(
                 resource.group,
-                resource.plural,
+                resource.kind,
                 call.name,
-                f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: "
-                f"{found}",
+                f"the {what} in the precondition ({wanted}) does not match the {what} in record "
+                f"({found}). The object might have been {happened}",
             )
 
 

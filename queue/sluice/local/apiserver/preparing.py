@@ -57,6 +57,13 @@ def check_fields(call: Call, obj: Json) -> None:
     texts = [f'unknown field "{path}"' for path in unknown]
     if call.field_validation is FieldValidation.STRICT:
         kind = call.resource.kind
+        if call.method == "PATCH":
+            cause = Cause(
+                reason="FieldValueInvalid",
+                message=f"Invalid value: strict decoding error: {', '.join(texts)}",
+                field="patch",
+            )
+            raise invalid(call.resource.group, kind, call.name, [cause])
         raise bad_request(
             f'{kind} in version "{call.version.name}" cannot be handled as a {kind}: '
             f"strict decoding error: {', '.join(texts)}"

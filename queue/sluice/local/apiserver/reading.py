@@ -17,7 +17,14 @@ from sluice.local.apiserver.calls import Answer, Call, Shape, parse_integer, par
 from sluice.local.apiserver.resources import Resource
 from sluice.local.apiserver.seams import Json
 from sluice.local.apiserver.selectors import Selector, matches, parse_fields, parse_labels
-from sluice.local.apiserver.status import ApiError, Reason, bad_request, not_found
+from sluice.local.apiserver.status import (
+    ApiError,
+    Cause,
+    Reason,
+    bad_request,
+    invalid_options,
+    not_found,
+)
 from sluice.local.apiserver.store import Key, Stored
 from sluice.local.apiserver.tables import partial, partial_list, table
 
@@ -50,7 +57,9 @@ class Filter:
 def _check_selectable(resource: Resource, fields: Selector) -> None:
     for requirement in fields:
         if requirement.key not in _ALWAYS_SELECTABLE and requirement.key not in resource.selectable:
-            raise bad_request(f"field label not supported: {requirement.key}")
+            if resource.crd_name:
+                raise bad_request(f"field label not supported: {requirement.key}")
+            raise bad_request(f'field label "{requirement.key}" not supported for {resource.kind}')
 
 
 def _encode_continue(revision: int, after: Key) -> str:
@@ -73,13 +82,7 @@ def _candidates(backend: Backend, call: Call) -> tuple[int, Sequence[Stored], Ke
     token = call.query.get("continue", "")
     revision = parse_revision(call.query.get("resourceVersion", ""))
     match = call.query.get("resourceVersionMatch", "")
-    if match not in ("", "Exact", "NotOlderThan"):
-        raise bad_request(
-            f'resourceVersionMatch: Unsupported value: "{match}": supported values: "Exact", '
-            '"NotOlderThan", ""'
-        )
-    if match and revision is None:
-        raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    _check_match(match, has_revision=revision is not None)
     if token:
         if revision not in (None, 0):
             raise bad_request("specifying resource version is not allowed when using continue")
@@ -90,6 +93,19 @@ def _candidates(backend: Backend, call: Call) -> tuple[int, Sequence[Stored], Ke
         if match == "Exact" and revision != 0:
             return revision, _at(backend, call, revision), None
     return backend.store.revision, list(collection.select(call.namespace)), None
+
+
+def _check_match(match: str, *, has_revision: bool) -> None:
+    if match not in ("", "Exact", "NotOlderThan"):
+        reason = "FieldValueNotSupported"
+        message = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
+    elif match and not has_revision:
+        reason = "FieldValueForbidden"
+        message = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+    else:
+        return
+    cause = Cause(reason=reason, message=message, field="resourceVersionMatch")
+    raise invalid_options("ListOptions", [cause])
 
 
 def _at(backend: Backend, call: Call, revision: int) -> Sequence[Stored]:

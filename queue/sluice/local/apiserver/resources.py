@@ -46,6 +46,9 @@ class Behaviour:
     orphans_by_default = False
     """Whether a delete without propagationPolicy leaves dependents (batch/v1 Job does)."""
 
+    orphan_warning = ""
+    """What a client is told then."""
+
     def default(self, obj: Json) -> None:
         """Fill in defaults that depend on other fields."""
 

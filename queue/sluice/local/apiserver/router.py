@@ -129,6 +129,8 @@ class Router:
             return await handler(self._backend, self._credentials, call)
         if call.resource.is_virtual:
             return await subresources.review(self._backend, self._credentials, call)
+        if call.method in _OPTIONS:
+            call.check_options(_OPTIONS[call.method])
         match call.method:
             case "GET":
                 return await self._read(call)
@@ -152,6 +154,12 @@ class Router:
         return await reading.list_objects(self._backend, call)
 
 
+_OPTIONS = {
+    "POST": "CreateOptions",
+    "PUT": "UpdateOptions",
+    "PATCH": "PatchOptions",
+    "DELETE": "DeleteOptions",
+}
 _METHODS_OF_COLLECTION = ("GET", "POST", "DELETE")
 _METHODS_OF_OBJECT = ("GET", "PUT", "PATCH", "DELETE")
 _METHODS_OF_STATUS = ("GET", "PUT", "PATCH")

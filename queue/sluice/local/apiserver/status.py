@@ -114,7 +114,7 @@ class ApiError(Exception):
         }
         if self.reason:
             status["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             status["details"] = self.details
         status["code"] = self.code
         return status
@@ -214,6 +214,15 @@ def apply_conflict(causes: Iterable[Cause]) -> ApiError:
     return ApiError(
         Reason.CONFLICT, text, details={"causes": [cause.to_json() for cause in listed]}
     )
+
+
+def invalid_options(kind: str, causes: Sequence[Cause]) -> ApiError:
+    """Return the 422 for query parameters or options of a request.
+
+    Args:
+        kind: `CreateOptions`, `UpdateOptions`, `PatchOptions`, `DeleteOptions` or `ListOptions`.
+    """
+    return invalid("meta.k8s.io", kind, "", causes)
 
 
 def bad_request(message: str) -> ApiError:

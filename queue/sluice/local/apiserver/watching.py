@@ -17,7 +17,7 @@ from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.calls import Call, Shape, is_true, parse_integer, parse_revision
 from sluice.local.apiserver.reading import Filter
 from sluice.local.apiserver.seams import Json
-from sluice.local.apiserver.status import ApiError, Cause, Reason, bad_request, invalid
+from sluice.local.apiserver.status import ApiError, Cause, Reason, bad_request, invalid_options
 from sluice.local.apiserver.store import Change, ChangeType, Collection, Stored
 from sluice.local.apiserver.tables import partial, table
 
@@ -69,7 +69,7 @@ class Watch:
                 message=f"Forbidden: {message}",
                 field="resourceVersionMatch",
             )
-            raise invalid("meta.k8s.io", "ListOptions", "", [cause])
+            raise invalid_options("ListOptions", [cause])
 
     async def events(self) -> AsyncIterator[bytes]:
         """Yield pieces of the stream, each of one or more whole lines."""

@@ -14,10 +14,9 @@ import orjson
 from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.bodies import check_media_type, check_shape, decode, decode_object
 from sluice.local.apiserver.calls import Answer, Call, is_true
-from sluice.local.apiserver.metadata import random_suffix
+from sluice.local.apiserver.metadata import check_name, random_suffix
 from sluice.local.apiserver.plugins import admit
 from sluice.local.apiserver.preparing import (
-    check_fields,
     check_namespace,
     check_preconditions,
     fill_defaults,
@@ -32,9 +31,13 @@ from sluice.local.apiserver.preparing import (
 from sluice.local.apiserver.seams import AdmissionRequest, Json, JsonView, Operation, PatchType
 from sluice.local.apiserver.status import (
     STALE,
+    ApiError,
+    Cause,
     already_exists,
     bad_request,
     conflict,
+    invalid,
+    invalid_options,
     method_not_allowed,
     not_found,
 )
@@ -140,7 +143,9 @@ async def create_object(backend: Backend, call: Call, obj: Json) -> Answer:
     admit(backend, call, obj)
     obj = await _mutate(backend, call, Operation.CREATE, obj, None, "CreateOptions")
     metadata = obj["metadata"]
-    generated = not metadata.get("name") and metadata.get("generateName")
+    if not metadata.get("name") and not metadata.get("generateName"):
+        raise invalid(resource.group, resource.kind, "", list(check_name(resource, "")))
+    generated = not metadata.get("name")
     for attempt in range(NAME_ATTEMPTS_MAX):
         if generated:
             # 63 - 5 characters, so that the name still fits a label.
@@ -192,7 +197,12 @@ async def patch(backend: Backend, call: Call) -> Answer:
     if call.content_type == APPLY:
         return await _apply(backend, call, body)
     if "force" in call.query:
-        raise bad_request("force: Forbidden: may not be specified for non-apply patch")
+        cause = Cause(
+            reason="FieldValueForbidden",
+            message="Forbidden: may not be specified for non-apply patch",
+            field="force",
+        )
+        raise invalid_options("PatchOptions", [cause])
     kind = PatchType(call.content_type)
 
     async def mutation(old: Json) -> Json:
@@ -209,15 +219,26 @@ async def patch(backend: Backend, call: Call) -> Answer:
 
 async def _apply(backend: Backend, call: Call, body: Any) -> Answer:
     if not call.query.get("fieldManager"):
-        raise bad_request(
-            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required '
-            "for apply patch"
+        cause = Cause(
+            reason="FieldValueRequired",
+            message="Required value: is required for apply patch",
+            field="fieldManager",
         )
+        raise invalid_options("PatchOptions", [cause])
     gvk = call.resource.gvk(call.version.name)
     config = check_shape(body, gvk, call.namespace, call.name)
     if config["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
-    check_fields(call, config)
+    unknown = call.version.schema.prune(config)
+    if unknown:
+        # Ownership has no place for a field without a type; Kubernetes answers 500 here, too.
+        raise ApiError(
+            "",
+            f"failed to create typed patch object ({call.namespace}/{call.name}; "
+            f"{call.api_version}, Kind={call.resource.kind}): .{unknown[0]}: field not declared "
+            "in schema",
+            code=500,
+        )
     raw = orjson.dumps(config)
     force = is_true(call.query.get("force"))
 

@@ -51,6 +51,11 @@ class JobBehaviour(Behaviour):
     """Job: generated selector, suspension, what may change while suspended."""
 
     orphans_by_default = True
+    orphan_warning = (
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress "
+        "this warning"
+    )
 
     def default(self, obj: Json) -> None:
         """Fill in defaults; labels come from the template when the Job has none."""
@@ -77,6 +82,8 @@ class JobBehaviour(Behaviour):
         for legacy, label in _LEGACY.items():
             labels.setdefault(legacy, identity[label])
             labels.setdefault(label, identity[label])
+        if not obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = dict(labels)
         selector = spec.get("selector") or {}
         spec["selector"] = {
             **selector,
@@ -129,6 +136,14 @@ def _validate_restart_policy(template: JsonView) -> list[Cause]:
     policy = (template.get("spec") or {}).get("restartPolicy")
     if policy in ("OnFailure", "Never"):
         return []
+    if policy in (None, "", "Always"):
+        return [
+            Cause(
+                reason="FieldValueRequired",
+                message='Required value: valid values: "OnFailure", "Never"',
+                field="spec.template.spec.restartPolicy",
+            )
+        ]
     return [
         Cause(
             reason="FieldValueNotSupported",
