@@ -95,9 +95,12 @@ def _version(kind: Kind, version: Version, template: Schema) -> Schema:
 
 
 def _column(column: Column) -> Schema:
-    out: Schema = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
-    if column.description:
-        out["description"] = column.description
+    out: Schema = {
+        "name": column.name,
+        "type": column.type,
+        "jsonPath": column.json_path,
+        "description": column.description,
+    }
     if column.priority:
         out["priority"] = column.priority
     return out

@@ -77,9 +77,8 @@ class _Builder:
                 continue
             choices = [c for c in schema.get("anyOf", ()) if c.get("type") != "null"]
             if len(choices) == 1:
-                beside = {k: v for k, v in schema.items() if k != "anyOf"}
-                if beside.get("default", ...) is None:
-                    del beside["default"]
+                # The default of an optional field is None, which a CRD says by saying nothing.
+                beside = {k: v for k, v in schema.items() if k != "anyOf" and v is not None}
                 schema = {**choices[0], **beside}
                 continue
             return schema, inside
@@ -103,8 +102,6 @@ class _Builder:
                 case "const":
                     out["enum"] = [value]
                 case "minimum" | "maximum" if value in _WIDTHS:
-                    pass
-                case "default" if value is None:
                     pass
                 case _ if key in _DROPPED:
                     pass

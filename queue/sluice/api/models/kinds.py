@@ -20,9 +20,9 @@ class Column:
 
     name: str
     json_path: str
+    description: str
     type: Literal["string", "integer", "date"] = "string"
     priority: Literal[0, 1] = 0
-    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
