@@ -50,7 +50,7 @@ def _old_topology(draw: st.DrawFn) -> dict[str, Any]:
     domains = draw(domain_lists(len(levels)))
     return {
         "levels": levels,
-        "domains": [{"values": list(d.values), "count": d.pods} for d in domains],
+        "domains": [{"values": list(d.values), "count": d.count} for d in domains],
     }
 
 

@@ -8,7 +8,8 @@ any valid encoding; the encoder here follows Kueue's choice of slices. Used by
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import orjson
 
@@ -19,12 +20,13 @@ SLICES_MAX: Final = 1000
 DOMAINS_PER_SLICE_MAX: Final = 100_000
 
 
-class Domain(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Domain:
     """A domain that got pods."""
 
     values: tuple[str, ...]
     """The label value at each level, widest first."""
-    pods: int
+    count: int
     """Pods in the domain, at least 1."""
 
 
@@ -159,7 +161,7 @@ def _slices(runs: Sequence[Sequence[Domain]]) -> list[dict[str, Any]]:
 
 
 def _slice(domains: Sequence[Domain]) -> dict[str, Any]:
-    counts = [domain.pods for domain in domains]
+    counts = [domain.count for domain in domains]
     first = counts[0]
     same = all(count == first for count in counts)
     return {

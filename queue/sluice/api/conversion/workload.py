@@ -100,5 +100,5 @@ def _compressed(topology: Object) -> Object:
 
 
 def _expanded(topology: Object) -> Object:
-    domains = [{"values": list(d.values), "count": d.pods} for d in decode(topology)]
+    domains = [{"values": list(d.values), "count": d.count} for d in decode(topology)]
     return {"levels": topology.get("levels") or [], "domains": domains}
