@@ -74,7 +74,13 @@ class Manager:
         self._client = client
         self._options = options
         self._clock = clock or SystemClock()
-        self.caches = Caches(client, select(all_integrations(), options.jobs.frameworks))
+        registry, lacking = select(all_integrations(), options.jobs.frameworks)
+        if lacking:
+            log.warning(
+                "frameworks not available: their jobs are left alone",
+                fields={"frameworks": list(lacking)},
+            )
+        self.caches = Caches(client, registry)
         self.scheduler = Scheduler(Engine(options.engine), self._clock)
         self.events = EventRecorder(client, instance=options.identity, clock=self._clock)
         self.notes = Notes(self.events, self._clock)

@@ -23,6 +23,10 @@ IDLE_S_MAX: Final = 60.0
 """Even without facts and deadlines the engine is asked once a minute: a lost wake-up heals."""
 
 
+CycleObserver = Callable[[float, tuple[Command, ...]], None]
+"""Called after each cycle with its seconds and its decisions."""
+
+
 class CommandSink(Protocol):
     """Takes the engine's decisions."""
 
@@ -48,7 +52,7 @@ class Scheduler:
         self.engine = engine
         self.changed = asyncio.Event()
         self.cycles_count = 0
-        self.cycle_observers: list[Callable[[float, int], None]] = []
+        self.cycle_observers: list[CycleObserver] = []
         self._clock = clock
         self._wake = asyncio.Event()
         self._last_ms = 0
@@ -111,12 +115,13 @@ class Scheduler:
             await self._until_due()
             started_s = self._clock.monotonic_s()
             commands = self.engine.cycle(self.now_ms())
+            duration_s = self._clock.monotonic_s() - started_s
             self.cycles_count += 1
             if commands:
                 self.changed.set()
                 sink.submit(commands)
             for observer in self.cycle_observers:
-                observer(self._clock.monotonic_s() - started_s, len(commands))
+                observer(duration_s, commands)
             # One turn of the event loop: I/O and other tasks go on between any two cycles.
             await asyncio.sleep(0)
 

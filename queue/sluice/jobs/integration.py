@@ -8,12 +8,11 @@ Source: docs/spec/api.md 2.3.8, 2.3.9 and 2.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sluice.api import names
-from sluice.api.errors import ConfigError
 
 Json = dict[str, Any]
 
@@ -179,7 +178,7 @@ class Registry:
         self._all = tuple(integrations)
         self._by_kind = {(i.kind.group, i.kind.kind): i for i in self._all}
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[JobIntegration]:
         """Iterate over the integrations in the order given."""
         return iter(self._all)
 
@@ -197,20 +196,18 @@ class Registry:
         return None if integration is None else (integration, reference)
 
 
-def select(integrations: Iterable[JobIntegration], frameworks: Sequence[str]) -> Registry:
-    """Return the registry of the frameworks that the configuration enables.
+def select(
+    integrations: Iterable[JobIntegration], frameworks: Sequence[str]
+) -> tuple[Registry, tuple[str, ...]]:
+    """Return the registry of the frameworks that the configuration enables, and those we lack.
 
-    Raises:
-        ConfigError: A framework is not among those we have.
+    A framework of Kueue's that is not available yet is no reason not to start: its jobs are left
+    alone, and the caller says so.
     """
     known = {integration.kind.framework: integration for integration in integrations}
-    missing = [name for name in frameworks if name not in known]
-    if missing:
-        raise ConfigError(
-            f"integrations.frameworks: {', '.join(missing)} not available in this version; "
-            f"available are {', '.join(sorted(known))}"
-        )
-    return Registry(known[name] for name in dict.fromkeys(frameworks))
+    wanted = tuple(dict.fromkeys(frameworks))
+    registry = Registry(known[name] for name in wanted if name in known)
+    return registry, tuple(name for name in wanted if name not in known)
 
 
 def controller_of(obj: Json) -> Json | None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from sluice.api import names
-from sluice.api.errors import ConfigError
 from sluice.jobs import workload as workloads
 from sluice.jobs.batch import BatchJob
 from sluice.jobs.catalogue import all_integrations
@@ -189,6 +188,7 @@ def test_registry_finds_kinds_and_owners() -> None:
     assert owner[1]["name"] == "sample"
 
 
-def test_an_unknown_framework_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match=r"example\.com/none not available"):
-        select(all_integrations(), ["batch/job", "example.com/none"])
+def test_frameworks_that_we_lack_are_named() -> None:
+    registry, lacking = select(all_integrations(), ["batch/job", "example.com/none", "batch/job"])
+    assert [integration.kind.framework for integration in registry] == ["batch/job"]
+    assert lacking == ("example.com/none",)
