@@ -3,7 +3,8 @@
 - `real_apiserver`: etcd and kube-apiserver. Nothing acts on objects: Jobs get no Pods.
 - `real_cluster`: the same with controllers, scheduler and kwok nodes, so that Jobs get Pods whose
   run time and outcome annotations state (`sluice.local.real.simulation`).
-- `control_plane`: each control plane that we support, one after the other.
+- `embedded_cluster`: the embedded control plane.
+- `control_plane`: both, one after the other: the suite of what both must do alike.
 - `real_namespace`, `cluster_namespace`, `namespace`: a fresh namespace of these.
 - `kubectl_of`: makes a `Kubectl` for one of them.
 
@@ -24,10 +25,12 @@ from typing import Any, TypeVar
 
 import pytest
 import pytest_asyncio
+from tests.support.embedded import embedded, in_thread
 from tests.support.kubectl import Kubectl, find_kubectl
 
 from sluice.kube.access import ClusterAccess
 from sluice.kube.client import Client
+from sluice.kube.config import load
 from sluice.kube.resources import NAMESPACES
 from sluice.local.real import (
     API_SERVER_PROGRAMS,
@@ -41,6 +44,7 @@ from sluice.local.real import (
 
 REQUIRE_VARIABLE = "SLUICE_REQUIRE_CONTROL_PLANE"
 REAL_FIXTURES = {"real_apiserver", "real_cluster"}
+PODS_FIXTURES = {"real_cluster", "control_plane"}
 NODES = (
     SimulatedNode(name="node-0", cpu="64", memory="512Gi", gpus=8),
     SimulatedNode(name="node-1", cpu="64", memory="512Gi", gpus=8),
@@ -85,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip here, in one place, so that pytest folds all such skips into one line."""
     if item.get_closest_marker("real") is not None:
-        needs_pods = {"real_cluster", "control_plane"} & set(getattr(item, "fixturenames", ()))
+        needs_pods = PODS_FIXTURES & set(getattr(item, "fixturenames", ()))
         require_programs(CLUSTER_PROGRAMS if needs_pods else API_SERVER_PROGRAMS)
 
 
@@ -142,11 +146,24 @@ def real_cluster(
     yield from run_plane(request, tmp_path_factory.mktemp("cluster-logs"), runs_pods=True)
 
 
+@pytest.fixture(scope="session")
+def embedded_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The embedded control plane, shared by the tests of this process."""
+    kubeconfig = tmp_path_factory.mktemp("embedded") / "admin.kubeconfig"
+    with in_thread(lambda: embedded(kubeconfig)):
+        access = run_apart(load(kubeconfig=str(kubeconfig), environ={}))
+        yield ControlPlane(name="embedded", access=access, kubeconfig=kubeconfig)
+
+
 @pytest.fixture(
-    scope="session", params=[pytest.param("real", marks=[pytest.mark.real, pytest.mark.slow])]
+    scope="session",
+    params=["embedded", pytest.param("real", marks=[pytest.mark.real, pytest.mark.slow])],
 )
 def control_plane(request: pytest.FixtureRequest) -> ControlPlane:
     """Each control plane that we support, with whatever runs Jobs on it."""
+    if request.param == "embedded":
+        small: ControlPlane = request.getfixturevalue("embedded_cluster")
+        return small
     plane: RealControlPlane = request.getfixturevalue("real_cluster")
     return ControlPlane(name="real", access=plane.access(), kubeconfig=plane.kubeconfig)
 

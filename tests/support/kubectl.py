@@ -84,8 +84,8 @@ class Kubectl:
 
     async def apply(self, *objects: dict[str, Any]) -> str:
         """Apply objects on the client's side."""
-        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        return await self("apply", "-f", "-", stdin=json.dumps(listed))
+        documents = "\n---\n".join(json.dumps(item) for item in objects)
+        return await self("apply", "-f", "-", stdin=documents)
 
     def _run(self, arguments: tuple[str, ...], stdin: str) -> Result:
         namespace = ["--namespace", self.namespace] if self.namespace else []
