@@ -14,6 +14,7 @@ from typing import Final
 
 import orjson
 from aiohttp import web
+from aiohttp.http_exceptions import PayloadEncodingError
 
 from sluice.api.errors import InvalidObject
 from sluice.clock import Clock, SystemClock
@@ -43,6 +44,7 @@ class Limits:
         conversion_bytes_max: Size of a ConversionReview, which carries a whole list.
         review_timeout_s: Time for an AdmissionReview; the API server waits 10 s by default.
         conversion_timeout_s: Time for a ConversionReview; the API server waits 30 s.
+        body_timeout_s: Time for a whole body to come; part of the others.
         conversions_max: Conversions at a time, since each may hold several hundred MiB.
     """
 
@@ -50,7 +52,8 @@ class Limits:
     conversion_bytes_max: int = 64 * _MIB
     review_timeout_s: float = 8.0
     conversion_timeout_s: float = 28.0
-    conversions_max: int = 2
+    body_timeout_s: float = 8.0
+    conversions_max: int = 4
 
 
 class Rejected(Exception):
@@ -155,7 +158,7 @@ class Application:
 
     async def _review(self, route: Route, request: web.Request) -> Decision:
         limits = self._limits
-        body = await _read(request, limits.review_bytes_max, limits.review_timeout_s)
+        body = await _read(request, limits.review_bytes_max, limits.body_timeout_s)
         review = decode(body)
         if review.kind != route.kind:
             raise MalformedReview(f"{route.path} reviews {route.kind}, not {review.kind}")
@@ -174,9 +177,7 @@ class Application:
         limits = self._limits
         try:
             async with asyncio.timeout(limits.conversion_timeout_s), self._conversions:
-                body = await _read(
-                    request, limits.conversion_bytes_max, limits.conversion_timeout_s
-                )
+                body = await _read(request, limits.conversion_bytes_max, limits.body_timeout_s)
                 if len(body) < _IN_THREAD_BYTES_MIN:
                     return conversion.answer(body), None
                 return await asyncio.to_thread(conversion.answer, body), None
@@ -212,6 +213,8 @@ async def _read(request: web.Request, bytes_max: int, timeout_s: float) -> bytes
                 chunks.append(chunk)
     except TimeoutError:
         raise Rejected(408, "Timeout", f"no whole body within {timeout_s:g} s") from None
+    except (ConnectionError, web.RequestPayloadError, PayloadEncodingError) as error:
+        raise Rejected(400, "BadRequest", f"the body broke off: {error}") from error
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
