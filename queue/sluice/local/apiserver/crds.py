@@ -60,9 +60,8 @@ class CrdBehaviour(Behaviour):
             {
                 "type": "Terminating",
                 "status": "True",
-                "reason": "InstanceDeletionPending",
-                "message": "CustomResourceDefinition marked for deletion; CustomResource deletion "
-                "will begin soon",
+                "reason": "InstanceDeletionInProgress",
+                "message": "CustomResource deletion is in progress",
                 "lastTransitionTime": obj["metadata"]["deletionTimestamp"],
             }
         )
@@ -127,7 +126,9 @@ class CrdBehaviour(Behaviour):
         if len(storage) != 1:
             causes.append(
                 _invalid(
-                    "spec.versions", storage, "must have exactly one version marked as storage"
+                    "spec.versions",
+                    storage,
+                    "must have exactly one version marked as storage version",
                 )
             )
         for i, version in enumerate(spec.get("versions") or ()):
@@ -144,7 +145,7 @@ class CrdBehaviour(Behaviour):
             return [
                 Cause(
                     reason="FieldValueRequired",
-                    message="Required value: schemas are required",
+                    message="Required value",
                     field=f"{path}.schema.openAPIV3Schema",
                 )
             ]
@@ -243,8 +244,18 @@ def _warning(spec: JsonView, version: JsonView) -> str:
     if not version.get("deprecated"):
         return ""
     given = version.get("deprecationWarning")
-    kind = spec["names"]["kind"]
-    return str(given or f"{spec['group']}/{version['name']} {kind} is deprecated")
+    if given:
+        return str(given)
+    group, kind = spec["group"], spec["names"]["kind"]
+    newer = [
+        other["name"]
+        for other in spec["versions"]
+        if other.get("served")
+        and not other.get("deprecated")
+        and priority(other["name"]) < priority(version["name"])
+    ]
+    use = f"; use {group}/{min(newer, key=priority)} {kind}" if newer else ""
+    return f"{group}/{version['name']} {kind} is deprecated{use}"
 
 
 def _columns(version: JsonView) -> tuple[Column, ...]:
@@ -261,6 +272,8 @@ def _columns(version: JsonView) -> tuple[Column, ...]:
                 format=column.get("format", ""),
                 description=column.get("description", ""),
                 priority=column.get("priority", 0),
+                is_age=column["type"] == "date",
+                absent=None,
             )
             for column in given
         ),

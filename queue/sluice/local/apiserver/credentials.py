@@ -89,14 +89,14 @@ class Credentials:
         Raises:
             ApiError: 401.
         """
+        if certificate:
+            return _user_of_certificate(certificate)
         if authorization:
             scheme, _, token = authorization.partition(" ")
             user = self.user_of_token(token.strip()) if scheme.lower() == "bearer" else None
             if user is None:
                 raise _unauthorized()
             return user
-        if certificate:
-            return _user_of_certificate(certificate)
         raise _unauthorized()
 
     def kubeconfig(self, url: str) -> bytes:

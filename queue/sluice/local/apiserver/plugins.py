@@ -1,7 +1,7 @@
 """Admission that is built into an API server, as far as queued Jobs depend on it.
 
-Only the priority of pods is here; what else Kubernetes' default plugins do is listed as a
-difference in docs/embedded.md.
+Only what pods depend on is here (service account, priority, tolerations); what else Kubernetes'
+default plugins do is listed as a difference in docs/embedded.md.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from sluice.local.apiserver.seams import Json
 from sluice.local.apiserver.status import forbidden
 from sluice.local.apiserver.store import Key
 
+LOST_NODE_S = 300
+"""How long Kubernetes keeps a pod bound to a lost node by default, seconds."""
+
 _CLASSES = ("scheduling.k8s.io", "priorityclasses")
 
 
@@ -23,7 +26,42 @@ def admit(backend: Backend, call: Call, obj: Json) -> None:
         ApiError: 403 for a pod whose PriorityClass does not exist.
     """
     if call.resource.kind == "Pod" and not call.resource.group and not call.subresource:
+        _set_account(backend, call.namespace, obj)
         _set_priority(backend, obj)
+        _tolerate_lost_nodes(obj)
+
+
+def _set_account(backend: Backend, namespace: str, pod: Json) -> None:
+    spec = pod["spec"]
+    name = spec.get("serviceAccountName") or "default"
+    accounts = backend.store.collection("", "serviceaccounts").objects
+    if Key(namespace, name) not in accounts:
+        raise forbidden(
+            "",
+            "pods",
+            name_of(pod),
+            f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not '
+            "found",
+        )
+    spec["serviceAccountName"] = spec["serviceAccount"] = name
+
+
+def _tolerate_lost_nodes(pod: Json) -> None:
+    """Let a pod stay five minutes on a node that is not ready or not reachable."""
+    tolerations = pod["spec"].setdefault("tolerations", [])
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if not any(
+            t.get("key") in (None, "", key) and t.get("effect") in (None, "", "NoExecute")
+            for t in tolerations
+        ):
+            tolerations.append(
+                {
+                    "key": key,
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": LOST_NODE_S,
+                }
+            )
 
 
 def _set_priority(backend: Backend, pod: Json) -> None:

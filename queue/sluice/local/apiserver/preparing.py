@@ -41,8 +41,26 @@ def sanitize(call: Call, obj: Json) -> None:
     Raises:
         ApiError: 400 under strict validation, or for wrong types of a built-in kind.
     """
+    if not call.resource.crd_name:
+        drop_nulls(obj)
     check_fields(call, obj)
     fill_defaults(call.resource, call.version, obj)
+
+
+_OPAQUE = ("openAPIV3Schema", "fieldsV1", "raw")
+
+
+def drop_nulls(value: object) -> None:
+    """Take null for absent at any depth, as Kubernetes does in built-in kinds."""
+    if isinstance(value, dict):
+        for key in [key for key, child in value.items() if child is None]:
+            del value[key]
+        for key, child in value.items():
+            if key not in _OPAQUE:
+                drop_nulls(child)
+    elif isinstance(value, list):
+        for child in value:
+            drop_nulls(child)
 
 
 def check_fields(call: Call, obj: Json) -> None:
@@ -159,6 +177,8 @@ def finish_create(backend: Backend, call: Call, obj: Json) -> None:
         keeps = (resource.group, resource.kind) == ("", "Node")
         if not keeps:
             obj.pop("status", None)
+            if not resource.crd_name:
+                obj["status"] = {}
     resource.behaviour.prepare_create(obj)
     validate(resource, call.version, obj, None)
 
@@ -244,10 +264,10 @@ def check_preconditions(call: Call, new: Json, old: JsonView, *, is_put: bool) -
         if resource.crd_name or resource.group in BLIND_UPDATES_REFUSED:
             cause = Cause(
                 reason="FieldValueInvalid",
-                message="Invalid value: 0x0: must be specified for an update",
+                message="Invalid value: 0: must be specified for an update",
                 field="metadata.resourceVersion",
             )
-            raise invalid(resource.group, resource.kind, call.name, [cause])
+            raise invalid(resource.group, resource.plural, call.name, [cause])
     elif asked and asked != stored["resourceVersion"]:
         raise conflict(resource.group, resource.plural, call.name, STALE)
     uid = metadata.get("uid", "")

@@ -22,7 +22,9 @@ class Column:
     """One column of a Table.
 
     Attributes:
-        type: `string`, `integer`, `number`, `boolean` or `date`; a date's cell is its age.
+        type: `string`, `integer`, `number`, `boolean` or `date`.
+        is_age: The value is a time and its cell says how long ago that was.
+        absent: The cell of an object that lacks the value.
         priority: Above 0 only `-o wide` shows it.
     """
 
@@ -32,6 +34,8 @@ class Column:
     format: str = ""
     description: str = ""
     priority: int = 0
+    is_age: bool = False
+    absent: str | None = ""
 
 
 class Behaviour:

@@ -17,7 +17,15 @@ from sluice.local.apiserver.credentials import TOKEN_S_MAX, Credentials
 from sluice.local.apiserver.deleting import DeleteOptions, delete_object
 from sluice.local.apiserver.preparing import is_to_be_removed
 from sluice.local.apiserver.seams import Gvk, Json, UserInfo
-from sluice.local.apiserver.status import ApiError, Reason, bad_request, conflict, not_found
+from sluice.local.apiserver.status import (
+    ApiError,
+    Cause,
+    Reason,
+    bad_request,
+    conflict,
+    invalid,
+    not_found,
+)
 from sluice.local.apiserver.store import Stored
 
 TOKEN_S_DEFAULT = 3600
@@ -76,7 +84,6 @@ async def bind(backend: Backend, credentials: Credentials, call: Call) -> Answer
             {
                 "type": "PodScheduled",
                 "status": "True",
-                "lastProbeTime": None,
                 "lastTransitionTime": backend.now(),
             }
         )
@@ -100,10 +107,12 @@ async def issue_token(backend: Backend, credentials: Credentials, call: Call) ->
     spec = request.setdefault("spec", {})
     life_s = spec.get("expirationSeconds", TOKEN_S_DEFAULT)
     if not isinstance(life_s, int) or not TOKEN_S_MIN <= life_s <= 2**32:
-        raise bad_request(
-            f"spec.expirationSeconds: Invalid value: {life_s}: may not specify a duration less "
-            "than 10 minutes"
+        cause = Cause(
+            reason="FieldValueInvalid",
+            message=f"Invalid value: {life_s}: may not specify a duration less than 10 minutes",
+            field="spec.expirationSeconds",
         )
+        raise invalid("authentication.k8s.io", "TokenRequest", "", [cause])
     namespace, name = state.key
     user = UserInfo(
         username=f"system:serviceaccount:{namespace}:{name}",

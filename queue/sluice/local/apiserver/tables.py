@@ -14,9 +14,9 @@ from sluice.local.apiserver.status import bad_request
 
 def _cell(column: Column, obj: JsonView, now_s: float) -> Any:
     value = column.extract(obj)
-    if column.type == "date":
-        return (value if value == "<none>" else age(value, now_s)) if value else UNKNOWN
-    return "" if value is None and column.type == "string" else value
+    if column.is_age and value != "<none>":
+        return age(value, now_s) if value else UNKNOWN
+    return column.absent if value is None and column.type == "string" else value
 
 
 def partial(obj: JsonView) -> Json:
@@ -67,7 +67,7 @@ def table(version: Version, objects: Sequence[JsonView], list_metadata: Json, in
         "columnDefinitions": [
             {
                 "name": column.name,
-                "type": "string" if column.type == "date" else column.type,
+                "type": column.type,
                 "format": column.format,
                 "description": column.description,
                 "priority": column.priority,

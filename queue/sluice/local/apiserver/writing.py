@@ -36,9 +36,9 @@ from sluice.local.apiserver.status import (
     already_exists,
     bad_request,
     conflict,
+    forbidden,
     invalid,
     invalid_options,
-    method_not_allowed,
     not_found,
 )
 from sluice.local.apiserver.store import Key, Stored
@@ -136,8 +136,11 @@ async def create_object(backend: Backend, call: Call, obj: Json) -> Answer:
     """Admit, complete and store an object that is decoded, defaulted and has managedFields."""
     resource = call.resource
     if resource.is_terminating:
-        raise method_not_allowed(
-            "create not allowed while custom resource definition is terminating"
+        raise forbidden(
+            resource.group,
+            resource.plural,
+            name_of(obj),
+            "create not allowed while custom resource definition is terminating",
         )
     check_namespace(backend, resource, call.namespace, name_of(obj))
     admit(backend, call, obj)

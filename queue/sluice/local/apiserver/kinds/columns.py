@@ -1,13 +1,14 @@
 """Table columns of the built-in kinds that are not about running pods.
 
-Names, order and `-o wide` follow kubectl's usual output for these kinds. A cell of type `date` is
-an RFC 3339 time here; the table turns it into an age.
+Names, order and `-o wide` follow kubectl's usual output for these kinds. The value of an age
+column is an RFC 3339 time here; the table turns it into an age.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from sluice.local.apiserver.ages import UNKNOWN
 from sluice.local.apiserver.resources import Column, Extract, dig
 from sluice.local.apiserver.seams import JsonView
 
@@ -34,6 +35,11 @@ def number(*path: str) -> Extract:
     return lambda obj: dig(*path)(obj) or 0
 
 
+def or_unknown(extract: Extract) -> Extract:
+    """Return an extractor that shows `<unknown>` for what is missing or empty."""
+    return lambda obj: extract(obj) or UNKNOWN
+
+
 def join_map(*path: str) -> Extract:
     """Return an extractor that shows a string map as `a=b,c=d`."""
 
@@ -45,10 +51,8 @@ def join_map(*path: str) -> Extract:
 
 
 NAME = Column(name="Name", extract=dig("metadata", "name"), format="name")
-AGE = Column(name="Age", extract=dig("metadata", "creationTimestamp"), type="date")
-CREATED_AT = Column(
-    name="Created At", extract=dig("metadata", "creationTimestamp"), format="date-time"
-)
+AGE = Column(name="Age", extract=dig("metadata", "creationTimestamp"), is_age=True)
+CREATED_AT = Column(name="Created At", extract=dig("metadata", "creationTimestamp"), type="date")
 
 
 def _secret_data(obj: JsonView) -> int:
@@ -170,7 +174,7 @@ def _event_count(obj: JsonView) -> int:
 
 
 EVENT_COLUMNS = (
-    Column(name="Last Seen", extract=_event_seen("last"), type="date"),
+    Column(name="Last Seen", extract=_event_seen("last"), is_age=True),
     Column(name="Type", extract=dig("type")),
     Column(name="Reason", extract=dig("reason")),
     Column(name="Object", extract=_event_object),
@@ -179,8 +183,8 @@ EVENT_COLUMNS = (
     Column(
         name="Message", extract=lambda obj: (obj.get("message") or obj.get("note") or "").strip()
     ),
-    Column(name="First Seen", extract=_event_seen("first"), type="date", priority=1),
-    Column(name="Count", extract=_event_count, type="integer", priority=1),
+    Column(name="First Seen", extract=_event_seen("first"), is_age=True, priority=1),
+    Column(name="Count", extract=_event_count, priority=1),
     Column(name="Name", extract=dig("metadata", "name"), format="name", priority=1),
 )
 
@@ -200,10 +204,10 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "Secret": (
         NAME,
         Column(name="Type", extract=dig("type")),
-        Column(name="Data", extract=_secret_data, type="integer"),
+        Column(name="Data", extract=_secret_data),
         AGE,
     ),
-    "ConfigMap": (NAME, Column(name="Data", extract=_config_data, type="integer"), AGE),
+    "ConfigMap": (NAME, Column(name="Data", extract=_config_data), AGE),
     "ServiceAccount": (NAME, AGE),
     "Service": (
         NAME,
@@ -222,13 +226,17 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column(name="Version", extract=dig("status", "nodeInfo", "kubeletVersion")),
         Column(name="Internal-IP", extract=_address("InternalIP"), priority=1),
         Column(name="External-IP", extract=_address("ExternalIP"), priority=1),
-        Column(name="OS-Image", extract=dig("status", "nodeInfo", "osImage"), priority=1),
         Column(
-            name="Kernel-Version", extract=dig("status", "nodeInfo", "kernelVersion"), priority=1
+            name="OS-Image", extract=or_unknown(dig("status", "nodeInfo", "osImage")), priority=1
+        ),
+        Column(
+            name="Kernel-Version",
+            extract=or_unknown(dig("status", "nodeInfo", "kernelVersion")),
+            priority=1,
         ),
         Column(
             name="Container-Runtime",
-            extract=dig("status", "nodeInfo", "containerRuntimeVersion"),
+            extract=or_unknown(dig("status", "nodeInfo", "containerRuntimeVersion")),
             priority=1,
         ),
     ),

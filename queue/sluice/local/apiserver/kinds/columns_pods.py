@@ -199,7 +199,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             type="integer",
         ),
         Column(
-            name="Last Schedule", extract=or_none(dig("status", "lastScheduleTime")), type="date"
+            name="Last Schedule", extract=or_none(dig("status", "lastScheduleTime")), is_age=True
         ),
         AGE,
         *_wide("spec", "jobTemplate", "spec", "template", "spec"),

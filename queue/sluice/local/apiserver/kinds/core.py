@@ -1,13 +1,12 @@
-"""Behaviours of Namespace, Service, Secret and other small built-in kinds."""
+"""Behaviours of Namespace, ConfigMap, Secret, Service, Node and LimitRange."""
 
 from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sluice.local.apiserver.kinds.jobs import immutable
-from sluice.local.apiserver.kinds.podspec import default_template
 from sluice.local.apiserver.resources import Behaviour
 from sluice.local.apiserver.seams import Json, JsonView
 from sluice.local.apiserver.status import Cause
@@ -42,12 +41,43 @@ class NamespaceBehaviour(NoGeneration):
 
     def mark_deleted(self, obj: Json) -> None:
         """Say that it ends."""
+        obj["metadata"].pop("deletionGracePeriodSeconds", None)
         obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
 
     def prepare_update(self, new: Json, old: JsonView) -> None:
         """Keep `spec.finalizers`: only the finalize subresource changes them."""
         if old.get("spec") is not None:
             new["spec"] = {**(new.get("spec") or {}), **old["spec"]}
+
+
+DATA_BYTES_MAX = 1024 * 1024
+"""Kubernetes' limit for what a ConfigMap or Secret holds."""
+
+
+def _check_size(sizes: Iterable[int], field: str) -> list[Cause]:
+    if sum(sizes) <= DATA_BYTES_MAX:
+        return []
+    message = f"Too long: may not be more than {DATA_BYTES_MAX} bytes"
+    return [Cause(reason="FieldValueTooLong", message=message, field=field)]
+
+
+class ConfigMapBehaviour(NoGeneration):
+    """ConfigMap: its size, and immutability when it asks for it."""
+
+    def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
+        """Refuse too much data, and changes of an immutable one."""
+        values = [*(new.get("data") or {}).values(), *(new.get("binaryData") or {}).values()]
+        causes = _check_size((len(value.encode()) for value in values), "[]")
+        if old is not None and old.get("immutable"):
+            for field in ("immutable", "data", "binaryData"):
+                if new.get(field) != old.get(field):
+                    causes.append(_fixed(field))
+        return causes
+
+
+def _fixed(field: str) -> Cause:
+    message = "Forbidden: field is immutable when `immutable` is set"
+    return Cause(reason="FieldValueForbidden", message=message, field=field)
 
 
 class SecretBehaviour(NoGeneration):
@@ -65,8 +95,9 @@ class SecretBehaviour(NoGeneration):
 
     def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
         """Check base64 and immutability."""
-        causes = []
-        for key, value in (new.get("data") or {}).items():
+        data = new.get("data") or {}
+        causes = _check_size((len(value) * 3 // 4 for value in data.values()), "data")
+        for key, value in data.items():
             try:
                 base64.b64decode(value or "", validate=True)
             except ValueError:
@@ -81,13 +112,7 @@ class SecretBehaviour(NoGeneration):
             if new.get("type") != old.get("type"):
                 causes.append(immutable(new.get("type"), "type"))
             if old.get("immutable") and new.get("data") != old.get("data"):
-                causes.append(
-                    Cause(
-                        reason="FieldValueForbidden",
-                        message="Forbidden: field is immutable when `immutable` is set",
-                        field="data",
-                    )
-                )
+                causes.append(_fixed("data"))
         return causes
 
 
@@ -138,119 +163,17 @@ class NodeBehaviour(NoGeneration):
             status.setdefault("allocatable", dict(status["capacity"]))
 
 
-class PriorityClassBehaviour(Behaviour):
-    """PriorityClass: its value never changes."""
+class LimitRangeBehaviour(NoGeneration):
+    """LimitRange: what a container's limits and requests default to."""
 
     def default(self, obj: Json) -> None:
-        """Fill in the preemption policy."""
-        obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
-        obj.setdefault("value", 0)
-
-    def prepare_create(self, obj: Json) -> None:
-        """Nothing but the generation, which the server sets."""
-
-    def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
-        """Refuse a change of value or policy, and values above the user range."""
-        causes = []
-        name = str(new["metadata"].get("name", ""))
-        if old is not None:
-            for field in ("value", "preemptionPolicy"):
-                if new.get(field) != old.get(field):
-                    causes.append(immutable(new.get(field), field))
-        elif new["value"] > 1_000_000_000 and not name.startswith("system-"):
-            causes.append(
-                Cause(
-                    reason="FieldValueForbidden",
-                    message="Forbidden: maximum allowed value of a user defined priority is "
-                    "1000000000",
-                    field="value",
-                )
-            )
-        return causes
-
-
-class TemplateBehaviour(Behaviour):
-    """Kinds that hold a pod template and counts, but have no controller here."""
-
-    def __init__(self) -> None:
-        self.path: tuple[str, ...] = ("spec", "template")
-
-    def default(self, obj: Json) -> None:
-        """Fill in the template's defaults and one replica."""
-        spec = obj.setdefault("spec", {})
-        if obj.get("kind") != "DaemonSet":
-            spec.setdefault("replicas", 1)
-        spec.setdefault("revisionHistoryLimit", 10)
-        default_template(obj, *self.path)
-
-
-class DeploymentBehaviour(TemplateBehaviour):
-    """Deployment: strategy and progress deadline."""
-
-    def default(self, obj: Json) -> None:
-        """Fill in rolling update defaults."""
-        super().default(obj)
-        spec = obj["spec"]
-        strategy = spec.setdefault("strategy", {})
-        strategy.setdefault("type", "RollingUpdate")
-        if strategy["type"] == "RollingUpdate":
-            rolling = strategy.setdefault("rollingUpdate", {})
-            rolling.setdefault("maxSurge", "25%")
-            rolling.setdefault("maxUnavailable", "25%")
-        spec.setdefault("progressDeadlineSeconds", 600)
-
-
-class PodTemplateBehaviour(Behaviour):
-    """PodTemplate: its template is not below a spec."""
-
-    def default(self, obj: Json) -> None:
-        """Fill in the template's defaults."""
-        default_template(obj, "template")
-
-
-class WebhookConfigurationBehaviour(Behaviour):
-    """Webhook configurations: defaults of each entry."""
-
-    def __init__(self, *, is_mutating: bool) -> None:
-        self._is_mutating = is_mutating
-
-    def default(self, obj: Json) -> None:
-        """Fill in policies, selectors and scope."""
-        for webhook in obj.get("webhooks") or ():
-            webhook.setdefault("failurePolicy", "Fail")
-            webhook.setdefault("matchPolicy", "Equivalent")
-            webhook.setdefault("namespaceSelector", {})
-            webhook.setdefault("objectSelector", {})
-            webhook.setdefault("timeoutSeconds", 10)
-            if self._is_mutating:
-                webhook.setdefault("reinvocationPolicy", "Never")
-            for rule in webhook.get("rules") or ():
-                rule.setdefault("scope", "*")
-            service = (webhook.get("clientConfig") or {}).get("service")
-            if isinstance(service, dict):
-                service.setdefault("port", 443)
-
-    def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
-        """Refuse doubled names and unsupported review versions."""
-        causes, seen = [], set()
-        for i, webhook in enumerate(new.get("webhooks") or ()):
-            name = webhook.get("name")
-            if name in seen:
-                causes.append(
-                    Cause(
-                        reason="FieldValueDuplicate",
-                        message=f'Duplicate value: "{name}"',
-                        field=f"webhooks[{i}].name",
-                    )
-                )
-            seen.add(name)
-            versions = webhook.get("admissionReviewVersions") or ()
-            if "v1" not in versions:
-                causes.append(
-                    Cause(
-                        reason="FieldValueInvalid",
-                        message=f"Invalid value: {list(versions)}: must include v1",
-                        field=f"webhooks[{i}].admissionReviewVersions",
-                    )
-                )
-        return causes
+        """Take `max` as the default limit, that or `min` as the default request."""
+        for item in (obj.get("spec") or {}).get("limits") or ():
+            if item.get("type") != "Container":
+                continue
+            limits = {**(item.get("max") or {}), **(item.get("default") or {})}
+            requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
+            if limits:
+                item["default"] = limits
+            if requests:
+                item["defaultRequest"] = requests

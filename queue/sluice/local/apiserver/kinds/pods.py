@@ -31,8 +31,9 @@ class PodBehaviour(Behaviour):
         default_pod_spec(spec)
         default_requests(spec)
         spec.setdefault("enableServiceLinks", True)
-        spec.setdefault("serviceAccountName", "default")
-        spec["serviceAccount"] = spec["serviceAccountName"]
+        if spec.get("serviceAccountName") or spec.get("serviceAccount"):
+            name = spec.get("serviceAccountName") or spec["serviceAccount"]
+            spec["serviceAccountName"] = spec["serviceAccount"] = name
 
     def prepare_create(self, obj: Json) -> None:
         """Start pending, with the quality of service class of its requests."""
@@ -44,7 +45,6 @@ class PodBehaviour(Behaviour):
                     "status": "False",
                     "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
-                    "lastProbeTime": None,
                     "lastTransitionTime": obj["metadata"]["creationTimestamp"],
                 }
             ]
