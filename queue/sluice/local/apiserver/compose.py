@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from sluice.local.apiserver.seams import (
-    Admission,
-    AdmissionRequest,
-    Cluster,
-    Converter,
-    Json,
-    JsonView,
-    Parts,
-)
-from sluice.local.apiserver.status import ApiError, Reason
+from sluice.local.admission import ServiceResolver, WebhookAdmission, WebhookConverter
+from sluice.local.apiserver.seams import Parts
 from sluice.local.merge import Merger
 from sluice.local.schema import Compiler
 
 
-class NoWebhooks:
-    """Admission and conversion of a server that calls no webhooks."""
+class Services:
+    """Where Services lead that webhook configurations name.
 
-    async def mutate(self, request: AdmissionRequest) -> Json | None:
-        """Return the object as it is."""
-        return request.obj
+    Nothing routes to Services here, so whoever runs a program behind one says where it listens.
+    """
 
-    async def validate(self, request: AdmissionRequest) -> None:
-        """Allow everything."""
+    def __init__(self) -> None:
+        self._addresses: dict[tuple[str, str], tuple[str, int]] = {}
 
-    async def convert(
-        self, conversion: JsonView, objects: Sequence[Json], desired_api_version: str
-    ) -> list[Json]:
-        """Refuse: there is nobody to ask."""
-        raise ApiError(Reason.INTERNAL_ERROR, "this API server calls no conversion webhooks")
+    def lead(self, namespace: str, name: str, host: str, port: int) -> None:
+        """Send calls for a Service, whatever its port, to an address."""
+        self._addresses[namespace, name] = (host, port)
 
-    async def close(self) -> None:
-        """Nothing is open."""
+    def __call__(self, namespace: str, name: str, port: int) -> tuple[str, int] | None:
+        """Return the address behind a Service, or None when nobody told it."""
+        return self._addresses.get((namespace, name))
 
 
-def _admission(cluster: Cluster) -> Admission:
-    return NoWebhooks()
+def parts(resolve: ServiceResolver) -> Parts:
+    """Return all parts of a server.
 
-
-def _converter(cluster: Cluster) -> Converter:
-    return NoWebhooks()
+    Args:
+        resolve: Finds the address of a Service; usually a `Services`.
+    """
+    return Parts(
+        schemas=Compiler(),
+        merger=Merger(),
+        admission=lambda cluster: WebhookAdmission(cluster, resolve),
+        converter=lambda cluster: WebhookConverter(resolve),
+    )
 
 
 def parts_without_webhooks() -> Parts:
-    """Return parts for a server that never calls out: schemas and merges only."""
-    return Parts(schemas=Compiler(), merger=Merger(), admission=_admission, converter=_converter)
+    """Return the parts of a server on which no Service leads anywhere."""
+    return parts(Services())
