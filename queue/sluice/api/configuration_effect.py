@@ -12,7 +12,6 @@ from typing import Any, Final
 from sluice.api.configuration import Settings
 
 FIELDS: Final = (
-    "controller.groupKindConcurrency",
     "integrations.externalFrameworks",
     "metrics.customLabels",
     "metrics.enableClusterQueueResources",

@@ -7,7 +7,6 @@ as for any Kubernetes component. Made by the composition root.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import ssl
 from collections import OrderedDict
@@ -65,8 +64,21 @@ class HttpServer:
     """Serves one aiohttp application on one address."""
 
     def __init__(
-        self, app: web.Application, address: Address, tls: ssl.SSLContext | None = None
+        self,
+        setting: str,
+        app: web.Application,
+        address: Address,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        """Make a server.
+
+        Args:
+            setting: Name of the setting that says where it listens, for messages.
+            app: What it serves.
+            address: Where it listens.
+            tls: Context for HTTPS; None for plain HTTP.
+        """
+        self._setting = setting
         self._app = app
         self._address = address
         self._tls = tls
@@ -95,7 +107,8 @@ class HttpServer:
         except OSError as error:
             await runner.cleanup()
             where = f"{self._address.host or 'all addresses'}, port {self._address.port}"
-            raise ConfigError(f"cannot listen on {where}: {error.strerror or error}") from error
+            message = f"{self._setting}: cannot listen on {where}: {error.strerror or error}"
+            raise ConfigError(message) from error
         self._runner = runner
 
     async def stop(self) -> None:
@@ -225,8 +238,3 @@ def metrics_app(metrics: Metrics, authorizer: Authorizer) -> web.Application:
     app = web.Application()
     app.router.add_get(_METRICS_PATH, handle)
     return app
-
-
-async def stop_all(servers: Iterable[HttpServer]) -> None:
-    """Stop several servers at once."""
-    await asyncio.gather(*(server.stop() for server in servers))

@@ -55,6 +55,7 @@ class Informer(Generic[R]):
         resource: The kind.
         store: The cached records.
         synced: Set once the first list is in the cache and handlers have seen it.
+        last_error: Why the last list or watch failed; empty after one that worked.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Informer(Generic[R]):
         self.resource = resource
         self.store: Store[R] = Store(indexes or {})
         self.synced = asyncio.Event()
+        self.last_error = ""
         self._client = client
         self._transform = transform
         self._namespace = namespace
@@ -158,7 +160,8 @@ class Informer(Generic[R]):
             await asyncio.sleep(backoff.next_s())
 
     def _report(self, error: KubeError) -> None:
-        fields = {"kind": self.resource.full_name, "error": str(error)}
+        self.last_error = str(error)
+        fields = {"kind": self.resource.full_name, "error": self.last_error}
         if isinstance(error, NotFound):
             log.error("kind is not served; install its CRD", fields=fields)
         else:
@@ -182,6 +185,7 @@ class Informer(Generic[R]):
             self._put(key, entry)
         self._version = version
         self._event_count += 1
+        self.last_error = ""
         self.synced.set()
 
     async def _pages(self, limit: int) -> tuple[dict[str, Entry[R]], str]:
