@@ -82,11 +82,10 @@ async def running(client: Client, options: ManagerOptions) -> AsyncIterator[Mana
     manager = Manager(client, options)
     task = asyncio.create_task(manager.run(), name=options.identity)
     try:
-        async with asyncio.timeout(DEADLINE_S):
-            while manager.unready_reasons():
-                if task.done():
-                    await task
-                await asyncio.sleep(0.02)
+        ready = asyncio.create_task(manager.ready.wait(), name="ready")
+        await asyncio.wait({task, ready}, timeout=DEADLINE_S, return_when="FIRST_COMPLETED")
+        ready.cancel()
+        assert manager.ready.is_set(), manager.unready_reasons()
         yield manager
     finally:
         task.cancel()

@@ -65,6 +65,7 @@ class Manager:
         executor: Writes the engine's commands.
         reconcilers: The loops of all controllers, for metrics.
         notes: Recorder of events.
+        ready: Set while there is no reason against being ready.
         lookups: What job admission asks, answered from the caches.
     """
 
@@ -88,6 +89,7 @@ class Manager:
         self._writer = Writer(client, is_leading=lambda: self.is_leading)
         self._foreign = ForeignLeader(client, clock=self._clock)
         self._foreign_reason = "it is not known yet whether a Kueue runs in this cluster"
+        self.ready = asyncio.Event()
         self._elector: Elector | None = None
         if options.election is not None:
             self._elector = Elector(
@@ -275,6 +277,10 @@ class Manager:
             if before:
                 self._foreign_reason = f"cannot tell whether a Kueue runs in this cluster: {error}"
             return bool(before)
-        if self._foreign_reason and self._foreign_reason != before:
+        if not self._foreign_reason:
+            self.ready.set()
+            return False
+        self.ready.clear()
+        if self._foreign_reason != before:
             log.error("another decider", fields={"reason": self._foreign_reason})
-        return bool(self._foreign_reason)
+        return True
