@@ -110,7 +110,8 @@ def _value(schema: Schema, path: str) -> st.SearchStrategy[Any]:
         case "string":
             return _string(schema, path)
         case "integer":
-            return st.integers(max(schema.get("minimum", -5), -5), 2000)
+            # v1beta2 has lower bounds of zero where v1beta1 has none.
+            return st.integers(schema.get("minimum", 0), 2000)
         case "boolean":
             return st.booleans()
         case other:
