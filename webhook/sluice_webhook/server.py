@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from aiohttp import web
 
@@ -18,6 +18,10 @@ from sluice_webhook.app import Application
 from sluice_webhook.tls import LiveTls
 
 log = get_logger("sluice_webhook.server")
+
+_SETUP_ROUNDS: Final = 3
+"""Rounds of the event loop from a readable port to a connection that is set up: the callback that
+accepts, the task that it makes, and one to spare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,21 @@ class _TlsSite(web.BaseSite):
         )
         self._server = listening
         self.port = listening.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Close the port, once every connection that was accepted is also set up.
+
+        asyncio forgets, without closing it, a connection whose setup it begins after the close:
+        its client would wait until its own time is up.
+        """
+        loop = asyncio.get_running_loop()
+        server = self._server
+        if isinstance(server, asyncio.Server) and isinstance(loop, asyncio.SelectorEventLoop):
+            for listening in server.sockets:
+                loop.remove_reader(listening.fileno())
+            for _ in range(_SETUP_ROUNDS):
+                await asyncio.sleep(0)
+        await super().stop()
 
 
 class WebhookServer:
