@@ -92,6 +92,7 @@ class RealControlPlane:
         now_ms = self._clock.now_ms()
         self._ca = make_ca("sluice-control-plane", now_ms)
         self._admin = make_client(self._ca, _ADMIN_USER, now_ms, groups=["system:masters"])
+        self._issued_count = 0
         self._processes: dict[str, Process] = {}
         self._layout: commands.Layout | None = None
         self._port: ReservedPort | None = None
@@ -152,12 +153,12 @@ class RealControlPlane:
         """Return a new kubeconfig of another user, whom RBAC grants nothing by itself.
 
         Args:
-            user: User name, for example ``alice``; also part of the file's name.
+            user: User name, for example ``alice``.
             groups: Groups besides system:authenticated.
         """
         credentials = make_client(self._ca, user, self._clock.now_ms(), groups=groups)
-        name = "".join(c if c.isalnum() else "-" for c in user)
-        path = self._files().file(f"{name}.kubeconfig")
+        self._issued_count += 1
+        path = self._files().file(f"user-{self._issued_count}.kubeconfig")
         _write_private(path, kubeconfig(self.server, self.authority, user, credentials).encode())
         return path
 
