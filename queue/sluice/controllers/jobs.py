@@ -12,6 +12,7 @@ from typing import Final
 
 from sluice.api import names
 from sluice.api.errors import NotFound
+from sluice.api.records import Namespace
 from sluice.api.validate.node import Node
 from sluice.controllers.caches import BY_OWNER, CachedWorkload, Json, owner_key
 from sluice.controllers.jobs_context import JobContext
@@ -75,6 +76,16 @@ class JobController:
                 deleted=lambda _, cached: self._workload_changed(cached),
             )
         )
+
+        self._context.caches.namespaces.add_handlers(Handlers(updated=self._namespace_changed))
+
+    def _namespace_changed(self, name: str, old: Namespace, new: Namespace) -> None:
+        """Look at every job of a namespace whose labels may now say that it is managed."""
+        if old.labels == new.labels:
+            return
+        for key in self._jobs.store.all_keys():
+            if names.split_key(key)[0] == name:
+                self.reconciler.add(key)
 
     def _workload_changed(self, cached: CachedWorkload) -> None:
         if not cached.owner:
