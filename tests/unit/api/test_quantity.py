@@ -1,6 +1,6 @@
 """Quantities: exact, canonical, and the same values as the reference parser."""
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -50,7 +50,9 @@ def test_other_text_is_refused(text: object) -> None:
 )
 def test_the_same_value_as_the_client_library(number: Decimal, suffix: str) -> None:
     text = f"{number:f}{suffix}"
-    assert quantity.parse(text) == Fraction(parse_quantity(text))
+    with localcontext(prec=60):  # the library's default precision rounds large binary quantities
+        expected = Fraction(parse_quantity(text))
+    assert quantity.parse(text) == expected
 
 
 @given(st.sampled_from(["cpu", "memory", "pods", "nvidia.com/gpu"]), st.integers(0, 2**62))
