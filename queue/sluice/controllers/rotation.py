@@ -154,9 +154,14 @@ def advance(
             does not.
     """
     ca = pki.facts(material.ca.certificate_pem)
+    # A next CA that is only made here has not been published anywhere, whatever has.
+    is_settled = (
+        material.next_ca is not None
+        and published_ms is not None
+        and now_ms - published_ms >= rules.settle_ms
+    )
     if ca.needs_rotation(now_ms):
         material = with_next_ca(material, rules, now_ms)
-    is_settled = published_ms is not None and now_ms - published_ms >= rules.settle_ms
     # Once the CA has expired nothing can be refused that is not refused already.
     if material.next_ca is not None and (is_settled or ca.not_after_ms <= now_ms):
         return Material(
