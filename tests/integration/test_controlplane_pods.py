@@ -1,8 +1,9 @@
-"""Jobs on the real control plane get Pods that run and end as their annotations say."""
+"""Jobs get Pods that run and end as their annotations say, on both control planes."""
 
 from typing import Any
 
 import pytest
+from tests.support.controlplane import ControlPlane
 from tests.support.waiting import has_condition, has_phase, wait_for, wait_until_deleted
 
 from sluice.kube.client import Client
@@ -15,7 +16,7 @@ from sluice.local.real import (
     SimulatedNode,
 )
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def job(name: str, annotations: dict[str, str], *, gpus: int = 0, **spec: Any) -> dict[str, Any]:
@@ -39,47 +40,47 @@ def job(name: str, annotations: dict[str, str], *, gpus: int = 0, **spec: Any) -
 
 
 async def test_pods_run_as_long_as_annotated_and_the_job_completes(
-    real_cluster: RealControlPlane, cluster_namespace: str
+    control_plane: ControlPlane, namespace: str
 ) -> None:
-    async with Client(real_cluster.access()) as client:
+    async with Client(control_plane.access) as client:
         wanted = job("ok", {RUN_TIME_ANNOTATION: "1s"}, gpus=2, completions=2, parallelism=2)
-        await client.create(BATCH_JOBS, cluster_namespace, wanted)
-        running = await wait_for(client, PODS, cluster_namespace, has_phase("Running"))
+        await client.create(BATCH_JOBS, namespace, wanted)
+        running = await wait_for(client, PODS, namespace, has_phase("Running"))
         assert running["spec"]["nodeName"] in {"node-0", "node-1"}
         assert has_condition("Ready")(running)
-        done = await wait_for(client, BATCH_JOBS, cluster_namespace, has_condition("Complete"))
+        done = await wait_for(client, BATCH_JOBS, namespace, has_condition("Complete"))
         assert done["status"]["succeeded"] == 2
-        pods = (await client.list(PODS, cluster_namespace))["items"]
+        pods = (await client.list(PODS, namespace))["items"]
     states = [pod["status"]["containerStatuses"][0]["state"]["terminated"] for pod in pods]
     assert [state["exitCode"] for state in states] == [0, 0]
 
 
 async def test_a_pod_fails_with_the_annotated_exit_code(
-    real_cluster: RealControlPlane, cluster_namespace: str
+    control_plane: ControlPlane, namespace: str
 ) -> None:
     annotations = {
         RUN_TIME_ANNOTATION: "100ms",
         OUTCOME_ANNOTATION: "Failed",
         EXIT_CODE_ANNOTATION: "42",
     }
-    async with Client(real_cluster.access()) as client:
-        await client.create(BATCH_JOBS, cluster_namespace, job("bad", annotations))
-        failed = await wait_for(client, BATCH_JOBS, cluster_namespace, has_condition("Failed"))
+    async with Client(control_plane.access) as client:
+        await client.create(BATCH_JOBS, namespace, job("bad", annotations))
+        failed = await wait_for(client, BATCH_JOBS, namespace, has_condition("Failed"))
         assert failed["status"]["failed"] == 1
-        pod = await wait_for(client, PODS, cluster_namespace, has_phase("Failed"))
+        pod = await wait_for(client, PODS, namespace, has_phase("Failed"))
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 42
 
 
 async def test_a_pod_without_a_run_time_runs_until_its_job_is_suspended(
-    real_cluster: RealControlPlane, cluster_namespace: str
+    control_plane: ControlPlane, namespace: str
 ) -> None:
-    async with Client(real_cluster.access()) as client:
-        await client.create(BATCH_JOBS, cluster_namespace, job("long", {}))
-        pod = await wait_for(client, PODS, cluster_namespace, has_phase("Running"))
+    async with Client(control_plane.access) as client:
+        await client.create(BATCH_JOBS, namespace, job("long", {}))
+        pod = await wait_for(client, PODS, namespace, has_phase("Running"))
         name = pod["metadata"]["name"]
-        await client.patch(BATCH_JOBS, cluster_namespace, "long", {"spec": {"suspend": True}})
-        await wait_until_deleted(client, PODS, cluster_namespace, name)
-        job_now = await wait_for(client, BATCH_JOBS, cluster_namespace, has_condition("Suspended"))
+        await client.patch(BATCH_JOBS, namespace, "long", {"spec": {"suspend": True}})
+        await wait_until_deleted(client, PODS, namespace, name)
+        job_now = await wait_for(client, BATCH_JOBS, namespace, has_condition("Suspended"))
         assert not job_now["status"].get("active")
 
 

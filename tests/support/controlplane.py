@@ -32,6 +32,7 @@ from sluice.kube.access import ClusterAccess
 from sluice.kube.client import Client
 from sluice.kube.config import load
 from sluice.kube.resources import NAMESPACES
+from sluice.local.apiserver.compose import Services
 from sluice.local.real import (
     API_SERVER_PROGRAMS,
     CLUSTER_PROGRAMS,
@@ -62,11 +63,14 @@ class ControlPlane:
         name: ``embedded`` or ``real``.
         access: How `Client` reaches it as administrator.
         kubeconfig: Administrator's credentials.
+        services: Where webhook calls for a Service go; on a real control plane, where nothing
+            routes to Services, webhook configurations must name a URL.
     """
 
     name: str
     access: ClusterAccess
     kubeconfig: Path
+    services: Services | None = None
 
 
 def pytest_report_header() -> str:
@@ -148,11 +152,12 @@ def real_cluster(
 
 @pytest.fixture(scope="session")
 def embedded_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The embedded control plane, shared by the tests of this process."""
+    """The embedded API server with stand-ins and two nodes, shared by the tests of this process."""
     kubeconfig = tmp_path_factory.mktemp("embedded") / "admin.kubeconfig"
-    with in_thread(lambda: embedded(kubeconfig)):
+    services = Services()
+    with in_thread(lambda: embedded(kubeconfig, services, NODES)):
         access = run_apart(load(kubeconfig=str(kubeconfig), environ={}))
-        yield ControlPlane(name="embedded", access=access, kubeconfig=kubeconfig)
+        yield ControlPlane(name="embedded", access=access, kubeconfig=kubeconfig, services=services)
 
 
 @pytest.fixture(

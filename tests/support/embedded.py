@@ -6,12 +6,19 @@ test that blocks its loop (a synchronous kubectl) must not block the server.
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 
-from sluice.local.apiserver.compose import parts_without_webhooks
+from tests.support.waiting import has_condition, wait_for
+
+from sluice.kube.client import Client, ClientOptions
+from sluice.kube.config import load
+from sluice.kube.resources import NODES
+from sluice.local.apiserver.compose import Services, parts
 from sluice.local.apiserver.server import Server, ServerOptions
+from sluice.local.real import SimulatedNode
+from sluice.local.standins import CONNECTIONS_MAX, StandIns
 
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
@@ -20,10 +27,41 @@ Lifetime = Callable[[], AbstractAsyncContextManager[object]]
 
 
 @asynccontextmanager
-async def embedded(kubeconfig: Path) -> AsyncIterator[Server]:
-    """Serve an embedded API server whose administrator's kubeconfig is written to a file."""
-    async with Server(parts_without_webhooks(), ServerOptions(kubeconfig=kubeconfig)) as server:
-        yield server
+async def embedded(
+    kubeconfig: Path, services: Services, nodes: Sequence[SimulatedNode]
+) -> AsyncIterator[None]:
+    """Serve an embedded API server with stand-ins for controllers, scheduler and kubelets.
+
+    Args:
+        kubeconfig: File that the administrator's kubeconfig is written to.
+        services: Where webhook calls for a Service go.
+        nodes: Nodes to begin with.
+    """
+    async with (
+        Server(parts(services), ServerOptions(kubeconfig=kubeconfig)),
+        Client(
+            await load(kubeconfig=str(kubeconfig), environ={}),
+            options=ClientOptions(qps=0, connections_max=CONNECTIONS_MAX),
+        ) as client,
+        stand_ins(client),
+    ):
+        for node in nodes:
+            await client.create(NODES, "", node.to_object())
+        async with asyncio.timeout(START_TIMEOUT_S):
+            for node in nodes:
+                await wait_for(client, NODES, "", has_condition("Ready"), name=node.name)
+        yield
+
+
+@asynccontextmanager
+async def stand_ins(client: Client) -> AsyncIterator[None]:
+    """Run the stand-ins as long as the context lasts; their failure ends it."""
+    workers = StandIns(client)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(workers.run(), name="stand-ins")
+        await workers.wait_ready(START_TIMEOUT_S)
+        yield
+        task.cancel()
 
 
 @contextmanager

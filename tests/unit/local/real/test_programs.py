@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sluice.local import standins
 from sluice.local.real import simulation, versions
 from sluice.local.real.errors import ProgramsMissing
 from sluice.local.real.programs import cache_folder, cache_root, find
@@ -91,3 +92,12 @@ def test_the_stages_read_the_annotations_that_callers_write() -> None:
         simulation.OUTCOME_ANNOTATION,
         simulation.EXIT_CODE_ANNOTATION,
     }
+
+
+def test_both_kinds_of_simulated_kubelets_read_the_same_annotations() -> None:
+    real = (
+        simulation.RUN_TIME_ANNOTATION,
+        simulation.OUTCOME_ANNOTATION,
+        simulation.EXIT_CODE_ANNOTATION,
+    )
+    assert real == (standins.RUN_TIME, standins.OUTCOME, standins.EXIT_CODE)
