@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import os
 import statistics
 import subprocess
@@ -253,7 +254,8 @@ def cpu_s(plane: RealControlPlane, program: str) -> float:
 async def install_crds(plane: RealControlPlane, kubectl: Path) -> None:
     """Apply our CRDs and wait until Workloads are served."""
     command = [kubectl, "--kubeconfig", plane.kubeconfig, "apply", "--server-side", "-k", CRDS]
-    await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True)
+    apply = functools.partial(subprocess.run, command, check=True, capture_output=True)
+    await asyncio.to_thread(apply)
     async with asyncio.timeout(SERVED_TIMEOUT_S), Client(plane.access()) as client:
         while True:
             try:
