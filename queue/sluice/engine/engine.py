@@ -5,10 +5,41 @@ Everything above (manager, simulator, replay, benchmarks) drives this class and 
 The same events at the same times give the same commands in any process, under any hash seed.
 """
 
-from sluice.api.names import ClusterQueueName, CohortName, LocalQueueKey, WorkloadKey
+from typing import assert_never
+
+from sluice.api.names import (
+    CheckName,
+    ClusterQueueName,
+    CohortName,
+    FlavorName,
+    LocalQueueKey,
+    WorkloadKey,
+)
+from sluice.api.records import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    Kind,
+    LimitRange,
+    LocalQueue,
+    Namespace,
+    Node,
+    Pod,
+    Record,
+    ResourceFlavor,
+    RuntimeClass,
+    Topology,
+    Workload,
+)
+from sluice.engine import answers
 from sluice.engine.commands import Command
-from sluice.engine.events import Event
+from sluice.engine.cycle import Cycle
+from sluice.engine.events import CommandApplied, CommandFailed, Event, Gone, Observed
+from sluice.engine.observe_config import ConfigFacts
+from sluice.engine.observe_queues import QueueFacts
+from sluice.engine.observe_workload import WorkloadFacts
 from sluice.engine.options import EngineOptions
+from sluice.engine.placement import Placement, WithoutTopology
 from sluice.engine.status import (
     ClusterQueueStatus,
     CohortStatus,
@@ -17,17 +48,95 @@ from sluice.engine.status import (
     ObjectRef,
     PendingEntry,
 )
+from sluice.engine.waking import Waking
+from sluice.engine.world import World
 
 
 class Engine:
     """Takes every admission and preemption decision of one cluster. Not thread-safe."""
 
-    def __init__(self, options: EngineOptions) -> None:
-        self._options = options
+    def __init__(self, options: EngineOptions, placement: Placement | None = None) -> None:
+        """Make an engine that knows nothing yet.
+
+        Args:
+            options: Read once.
+            placement: Who places pods in topologies; by default what the gates ask for.
+        """
+        self._world = World(options, placement or make_placement(options))
+        self._waking = Waking(self._world)
+        self._workloads = WorkloadFacts(self._world, self._waking)
+        self._queues = QueueFacts(self._world, self._waking, self._workloads)
+        self._config = ConfigFacts(self._world, self._waking, self._queues)
+        self._cycle = Cycle(self._world, self._waking)
 
     def observe(self, event: Event) -> None:
         """Take in one fact; never decides. Repeated and stale facts are harmless."""
-        raise NotImplementedError
+        match event:
+            case Observed():
+                self._observe(event.record, event.at_ms)
+            case Gone():
+                self._forget(event)
+            case CommandApplied():
+                self._workloads.applied(event.command, event.resource_version)
+            case CommandFailed():
+                self._workloads.failed(event.command, event.at_ms)
+            case _:
+                assert_never(event)
+
+    def _observe(self, record: Record, at_ms: int) -> None:
+        match record:
+            case Workload():
+                self._workloads.observe(record, at_ms)
+            case ClusterQueue():
+                self._queues.cluster_queue(record, at_ms)
+            case LocalQueue():
+                self._queues.local_queue(record, at_ms)
+            case Cohort():
+                self._config.cohort(record, at_ms)
+            case ResourceFlavor():
+                self._config.flavor(record, at_ms)
+            case AdmissionCheck():
+                self._config.check(record, at_ms)
+            case Topology():
+                self._config.topology(record, at_ms)
+            case Node() | Pod():
+                self._config.node_or_pod(record, at_ms)
+            case Namespace():
+                self._config.namespace(record, at_ms)
+            case LimitRange():
+                self._world.rules.set_limit_range(record)
+            case RuntimeClass():
+                self._world.rules.set_runtime_class(record)
+            case _:
+                assert_never(record)
+
+    def _forget(self, event: Gone) -> None:
+        key, at_ms = event.key, event.at_ms
+        match event.kind:
+            case Kind.WORKLOAD:
+                self._workloads.gone(WorkloadKey(key), at_ms, event.resource_version)
+            case Kind.CLUSTER_QUEUE:
+                self._queues.cluster_queue_gone(ClusterQueueName(key), at_ms)
+            case Kind.LOCAL_QUEUE:
+                self._queues.local_queue_gone(LocalQueueKey(key), at_ms)
+            case Kind.COHORT:
+                self._config.cohort_gone(CohortName(key), at_ms)
+            case Kind.RESOURCE_FLAVOR:
+                self._config.flavor_gone(FlavorName(key), at_ms)
+            case Kind.ADMISSION_CHECK:
+                self._config.check_gone(CheckName(key), at_ms)
+            case Kind.TOPOLOGY:
+                self._config.topology_gone(key, at_ms)
+            case Kind.NODE | Kind.POD:
+                self._config.node_or_pod_gone(event.kind, key, at_ms)
+            case Kind.NAMESPACE:
+                self._config.namespace_gone(key)
+            case Kind.LIMIT_RANGE:
+                self._config.limit_range_gone(key)
+            case Kind.RUNTIME_CLASS:
+                self._world.rules.drop_runtime_class(key)
+            case _:
+                assert_never(event.kind)
 
     def cycle(self, now_ms: int) -> tuple[Command, ...]:
         """Run one scheduling cycle and return its decisions, assumed applied from now on.
@@ -35,34 +144,37 @@ class Engine:
         Args:
             now_ms: Epoch milliseconds, not before the last event's ``at_ms``.
         """
-        raise NotImplementedError
+        return tuple(self._cycle.run(now_ms))
 
     def next_deadline_ms(self) -> int | None:
         """Return when `cycle` should run: None after an event only, a past or present time now.
 
         Wake-up batches, second passes and back-offs give a time in the future. 0 means at once.
         """
-        raise NotImplementedError
+        if self._world.is_due and any(cq.is_active for cq in self._world.pending.hot.values()):
+            return 0
+        return self._waking.next_ms()
 
     def cluster_queue_status(self, name: ClusterQueueName) -> ClusterQueueStatus | None:
         """Return the status of a ClusterQueue, or None when there is none of that name."""
-        raise NotImplementedError
+        return answers.cluster_queue_status(self._world, name)
 
     def local_queue_status(self, key: LocalQueueKey) -> LocalQueueStatus | None:
         """Return the status of a LocalQueue, or None when there is none of that key."""
-        raise NotImplementedError
+        return answers.local_queue_status(self._world, key)
 
     def cohort_status(self, name: CohortName) -> CohortStatus | None:
         """Return the status of a cohort, or None when there is none of that name."""
-        raise NotImplementedError
+        return answers.cohort_status(self._world, name)
 
     def pending(self, cluster_queue: ClusterQueueName) -> tuple[PendingEntry, ...]:
         """Return the pending Workloads of a ClusterQueue in queue order; empty when unknown."""
-        raise NotImplementedError
+        return answers.pending(self._world, cluster_queue)
 
     def explain(self, workload: WorkloadKey) -> Explanation | None:
         """Return why a Workload is where it is, or None when it was never seen."""
-        raise NotImplementedError
+        wl = self._world.workloads.get(workload)
+        return None if wl is None else answers.explain(self._world, wl)
 
     def changes_since(self, version: int) -> tuple[int, tuple[ObjectRef, ...]]:
         """Return the present version and the queues and cohorts whose status may differ since.
@@ -70,4 +182,9 @@ class Engine:
         Args:
             version: A value returned before; 0 asks for everything.
         """
-        raise NotImplementedError
+        return self._world.changes.since(version)
+
+
+def make_placement(options: EngineOptions) -> Placement:
+    """Return the placement that the gates ask for."""
+    return WithoutTopology()

@@ -127,11 +127,20 @@ class FairSharing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionFairSharing:
-    """Usage-based order of LocalQueues (docs/spec/algorithm.md 5.4)."""
+    """Usage-based order of LocalQueues (docs/spec/algorithm.md 5.4).
+
+    Attributes:
+        half_life_ms: usageHalfLifeTime; 0 forgets at once.
+        sampling_interval_ms: usageSamplingInterval.
+        resource_weights: Weight by resource, 1 where none is given.
+        is_frozen: Take entry penalties only, settle and sample nothing: for replaying decisions
+            that were recorded without the controllers that do so.
+    """
 
     half_life_ms: int = 0
     sampling_interval_ms: int = 300_000
     resource_weights: tuple[tuple[ResourceName, float], ...] = ()
+    is_frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

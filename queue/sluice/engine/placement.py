@@ -10,7 +10,8 @@ at these places (sections of docs/spec/algorithm.md):
 - 3.3.7, 3.5.6, 4.4.5, 6.8: `place`, for all pod sets of a Workload at once.
 - 3.7.1, 6.9: `fits`, before an entry is taken.
 - 1.10, 2.1, 3.7: `book` and `unbook`, when a reservation (or a simulated one) begins and ends.
-- every simulation: `checkpoint` and `rollback`, nested like those of the core's own undo log.
+- every simulation: `checkpoint` and `rollback`, nested like those of the core's own undo log;
+  `commit` once nothing is left to be undone.
 
 `sluice.engine.topology` implements it. `WithoutTopology` is for worlds without (gate
 TopologyAwareScheduling off): everything that asks for a topology is refused.
@@ -166,6 +167,10 @@ class Placement(ABC):
     @abstractmethod
     def rollback(self, mark: int) -> None:
         """Undo every `book` and `unbook` since the mark."""
+
+    def commit(self) -> None:
+        """Forget what could be undone: no mark given so far will be rolled back to."""
+        return
 
 
 _NOTHING: frozenset[FlavorName] = frozenset()

@@ -1,0 +1,201 @@
+"""One scheduling cycle: heads, nominate, order, process, requeue (docs/spec/algorithm.md 3.1).
+
+Costs what its heads cost: nothing is copied, queues without work are not looked at. Used by
+`sluice.engine.engine` only.
+"""
+
+from sluice.api.conditions import PendingReason
+from sluice.engine import messages
+from sluice.engine.admit import admit
+from sluice.engine.assign import Assigner
+from sluice.engine.assignment import FIT
+from sluice.engine.commands import Command, MarkPending
+from sluice.engine.entry import ASSUMED, EVICTED, SKIPPED, WAITING, Entry
+from sluice.engine.flavor_search import FlavorSearch
+from sluice.engine.nominate import Nominator
+from sluice.engine.pending import Requeue, bypassed
+from sluice.engine.preemption.candidates import Search
+from sluice.engine.preemption.fair import FairRules
+from sluice.engine.preemption.oracle import Preemption
+from sluice.engine.process import Processor
+from sluice.engine.states import INADMISSIBLE, INFLIGHT, OUTSIDE, Decision, WorkloadState
+from sluice.engine.topology_step import TopologyStep
+from sluice.engine.tournament import Tournament, classical_order
+from sluice.engine.waking import Waking
+from sluice.engine.world import World
+
+
+class Cycle:
+    """Runs cycles on a world."""
+
+    __slots__ = ("_nominator", "_number", "_waking", "_world")
+
+    def __init__(self, world: World, waking: Waking) -> None:
+        options = world.options
+        gates = options.gates
+        rules = None
+        if options.fair_sharing is not None:
+            rules = FairRules(
+                options.fair_sharing.strategies,
+                preempts_within_nominal=gates.fair_preempt_within_nominal,
+            )
+        usage_of = waking.usage_for_preemption if world.ledger.is_on else None
+        preemption = Preemption(Search(world.queues, world.simulation, usage_of), rules)
+        topology = TopologyStep(
+            world.placement,
+            world.flavors,
+            world.checks,
+            with_slices=gates.elastic_slices_with_tas,
+        )
+        search = FlavorSearch(preemption, is_fungible=gates.flavor_fungibility)
+        assigner = Assigner(search, topology, ignores_undeclared=options.ignore_undeclared)
+        self._world = world
+        self._waking = waking
+        self._nominator = Nominator(world, assigner, preemption, topology)
+        self._number = 0
+
+    def run(self, now_ms: int) -> list[Command]:
+        """Run one cycle and return its commands."""
+        world = self._world
+        world.settle()
+        self._waking.run(now_ms)
+        entries = self._nominate(now_ms)
+        world.is_due = False
+        if not entries:
+            return []
+        processor = Processor(world, self._nominator)
+        start = world.simulation.checkpoint()
+        left_out = self._process(processor, [e for e in entries if e.attempt is not None])
+        world.simulation.rollback(start)
+        world.simulation.commit()
+        commands = processor.commands
+        for entry in processor.admitted:
+            commands.extend(admit(world, entry, now_ms))
+        is_due = bool(processor.admitted) or processor.preempts
+        has_skipped = has_parked = False
+        for entry in entries:
+            if entry.status in (ASSUMED, EVICTED):
+                continue
+            if entry.attempt is not None and entry.status == WAITING and entry in left_out:
+                entry.status = SKIPPED
+            if self._put_back(entry, now_ms, commands):
+                is_due = True
+            # An entry may have been skipped for room that a parked one will not keep next time.
+            has_skipped = has_skipped or entry.status == SKIPPED
+            has_parked = has_parked or entry.wl.place == INADMISSIBLE
+        is_due = is_due or (has_skipped and has_parked)
+        world.is_due = is_due and not processor.is_blocked
+        return commands
+
+    def _nominate(self, now_ms: int) -> list[Entry]:
+        """Take the heads and make entries of them (2.5, 3.2)."""
+        world = self._world
+        second = self._waking.second_pass_heads(now_ms)
+        heads = [cq for cq in world.pending.hot.values() if cq.is_active]
+        if not second and not heads:
+            return []
+        self._number += 1
+        self._nominator.cycle = self._number
+        entries = []
+        for wl in second:
+            assert wl.cq is not None
+            world.refresh(wl, wl.cq)
+            entries.append(self._nominator.nominate(wl, wl.cq, holds_quota=True))
+        for cq in heads:
+            head = world.pending.pop(cq)
+            if head is not None:
+                if head.needs_version != world.rules.version:
+                    world.refresh(head, cq)
+                entries.append(self._nominator.nominate(head, cq, holds_quota=False))
+        return entries
+
+    def _process(self, processor: Processor, entries: list[Entry]) -> list[Entry]:
+        """Process entries in order; return those that were never looked at."""
+        world = self._world
+        gates = world.options.gates
+        if world.options.fair_sharing is None:
+            queue = classical_order(entries, gates)
+            for at, entry in enumerate(queue):
+                processor.process(entry)
+                if processor.is_blocked:
+                    return queue[at + 1 :]
+            return []
+        tournament = Tournament(entries, world.simulation, gates)
+        left_out = tournament.left_out
+        for entry in tournament:
+            if processor.is_blocked:
+                left_out.append(entry)
+            else:
+                processor.process(entry)
+        return left_out
+
+    def _put_back(self, entry: Entry, now_ms: int, commands: list[Command]) -> bool:
+        """Requeue an entry that was not admitted; True when another cycle may help it now."""
+        wl = entry.wl
+        self._decide(entry, now_ms)
+        if entry.holds_quota:
+            self._waking.retry_second_pass(wl, now_ms)
+            return False
+        cq = entry.cq
+        reason = entry.reason
+        if entry.status == SKIPPED or (reason == Requeue.GENERIC and entry.assignment.mode == FIT):
+            reason = Requeue.FAILED_AFTER_NOMINATION
+        if wl.place != INFLIGHT:
+            return False
+        self._tell(wl, commands, blocked_on_gates=reason == Requeue.PREEMPTION_GATED)
+        wl.place = OUTSIDE
+        for other in self._world.pending.requeue(cq, wl, reason, now_ms):
+            self._bypass(other, wl, commands)
+        self._world.touch(wl, cq)
+        if wl.heap_seq:
+            return wl.scan is not None and wl.scan.is_pending()
+        return cq.active_count > 0
+
+    def _decide(self, entry: Entry, now_ms: int) -> None:
+        """Record why an entry was not admitted."""
+        reasons = messages.reasons_of(entry.assignment)
+        if entry.pending is not None:
+            reason, message = entry.pending, entry.message
+        elif entry.status == SKIPPED or entry.assignment.mode == FIT:
+            reason, message = PendingReason.WAITING_FOR_QUOTA, messages.NO_LONGER_FITS
+        else:
+            reason, message = messages.pending_reason(reasons), messages.explain(reasons)
+        if not self._world.options.gates.granular_reasons:
+            reason = (
+                PendingReason.WAITING
+                if reason is PendingReason.WAITING_FOR_PODS_READY
+                else PendingReason.PENDING
+            )
+        entry.wl.decision = Decision(reason, message, now_ms, reasons)
+
+    def _bypass(self, wl: WorkloadState, after: WorkloadState, commands: list[Command]) -> None:
+        """Tell an equivalent Workload why it was parked without a look, if that is news to it."""
+        why = after.decision
+        assert why is not None
+        if wl.decision is None or wl.decision.reason != why.reason:
+            wl.decision = bypassed(why)
+            self._tell(wl, commands, blocked_on_gates=False)
+
+    def _tell(self, wl: WorkloadState, commands: list[Command], *, blocked_on_gates: bool) -> None:
+        """Write a Workload's decision to its status unless it is there already."""
+        decision = wl.decision
+        cq = wl.cq
+        assert decision is not None
+        assert cq is not None
+        mark = (decision.reason, decision.message)
+        if wl.marked == mark:
+            return
+        wl.marked = mark
+        wl.is_mark_seen = False
+        commands.append(
+            MarkPending(
+                workload=wl.key,
+                uid=wl.uid,
+                resource_version=wl.record.resource_version,
+                cluster_queue=cq.name,
+                reason=PendingReason(decision.reason),
+                message=decision.message,
+                requests=messages.requests_of(wl.needs),
+                blocked_on_gates=blocked_on_gates,
+            )
+        )

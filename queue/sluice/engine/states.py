@@ -1,0 +1,258 @@
+"""What the engine remembers about Workloads and queues between events.
+
+Mutable and shared by the engine's modules; nothing outside the engine sees it. A Workload is in
+exactly one place: in its ClusterQueue's heap, parked there, holding quota, or outside. The
+functions that keep these in step are in `pending` (queueing) and `accounting` (reservations).
+Source: docs/spec/algorithm.md 2.4, 1.9.
+"""
+
+from typing import Final
+
+from sluice.api.names import (
+    CheckName,
+    ClusterQueueName,
+    FlavorName,
+    LocalQueueKey,
+    ResourceName,
+    WorkloadKey,
+)
+from sluice.api.records import (
+    Admission,
+    ClusterQueue,
+    FungibilityPolicy,
+    FungibilityPreference,
+    LocalQueue,
+    PreemptionPolicy,
+    QueueingStrategy,
+    Workload,
+)
+from sluice.engine.assignment import PodSetNeed, Reason, Scan
+from sluice.engine.placement import TopologyUsage
+from sluice.engine.plan import Plan
+from sluice.engine.tree import QuotaNode, Tree
+
+OUTSIDE: Final = 0
+ACTIVE: Final = 1
+INADMISSIBLE: Final = 2
+INFLIGHT: Final = 3
+RESERVED: Final = 4
+
+SortKey = tuple[float, int, int, int, str, str]
+"""(LocalQueue usage, 0 when sticky, -priority, timestamp, uid, key): smaller first (2.3)."""
+
+
+class Decision:
+    """The last thing the engine decided about a Workload, for messages and `explain`.
+
+    Attributes:
+        why: Reasons per pod set of the attempt, turned into sentences only when asked for.
+    """
+
+    __slots__ = ("at_ms", "message", "reason", "why")
+
+    def __init__(
+        self, reason: str, message: str, at_ms: int | None, why: list[tuple[str, list[Reason]]]
+    ) -> None:
+        self.reason = reason
+        self.message = message
+        self.at_ms = at_ms
+        self.why = why
+
+
+class Bucket:
+    """Pending Workloads of a ClusterQueue that are equivalent (2.7).
+
+    Attributes:
+        members: Those in the heap, in order of arrival.
+        is_parked: The class is bulk-parked: one of it recently failed (the set B of 2.4).
+        why: Reason and message of that failure.
+    """
+
+    __slots__ = ("is_parked", "members", "shape", "why")
+
+    def __init__(self, shape: object) -> None:
+        self.shape = shape
+        self.members: dict[WorkloadKey, WorkloadState] = {}
+        self.is_parked = False
+        self.why: Decision | None = None
+
+
+class WorkloadState:
+    """One Workload.
+
+    Attributes:
+        record: The newest fact.
+        version: Its resourceVersion as a number, -1 when it is not one.
+        cq: The ClusterQueue it is pending in or holds quota in, None outside.
+        needs: Requests per pod set, computed when it is queued.
+        shape: Equivalence key, None when hashing is off.
+        seen_generation: metadata.generation of the last attempt.
+        usage: Booked amounts by flavor-resource of the present tree (RESERVED only).
+        named_usage: The same as (flavor, resource, amount), which outlives a rebuilt tree.
+        assumed: A reservation that the API server has not shown yet.
+        topology_assumed: The topology of a second pass that it has not shown yet.
+        is_evicting: An eviction was issued and not yet seen.
+        is_hidden: Taken out of the present simulation as a candidate (3.7.2).
+        marked: (reason, message) last written to its QuotaReserved condition by a MarkPending.
+        is_mark_seen: The API server has shown that condition.
+        pass_attempt: Number of second-pass attempts made (3.10).
+        queued_ms: When it last entered the queue, for waiting times.
+    """
+
+    __slots__ = (
+        "admission", "applied_version", "assumed", "bucket", "cq", "decision", "eff", "flavors",
+        "heap_seq", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen",
+        "key", "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt",
+        "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms",
+        "scan", "seen_generation", "shape", "sort_key", "topology", "topology_assumed", "ts_ms",
+        "uid", "usage", "version",
+    )  # fmt: skip
+
+    def __init__(self, record: Workload, version: int) -> None:
+        self.key: WorkloadKey = record.key
+        self.uid = record.uid
+        self.record = record
+        self.version = version
+        self.applied_version = -1
+        self.place = OUTSIDE
+        self.cq: ClusterQueueState | None = None
+        self.lq: LocalQueueKey = record.queue_key
+        self.eff = 0
+        self.ts_ms = 0
+        self.queued_ms = record.created_ms
+        self.sort_key: SortKey = (0.0, 1, 0, 0, "", "")
+        self.heap_seq = 0
+        self.bucket: Bucket | None = None
+        self.needs: list[PodSetNeed] = []
+        self.needs_version = -1
+        self.plan: Plan | None = None
+        self.plan_epoch = -1
+        self.shape: object = None
+        self.scan: Scan | None = None
+        self.seen_generation = -1
+        self.decision: Decision | None = None
+        self.marked: tuple[str, str] | None = None
+        self.is_mark_seen = False
+        self.admission: Admission | None = None
+        self.usage: list[tuple[int, int]] = []
+        self.named_usage: list[tuple[FlavorName, ResourceName, int]] = []
+        self.flavors: set[int] = set()
+        self.topology: tuple[TopologyUsage, ...] = ()
+        self.reserved_ms = 0
+        self.assumed = False
+        self.topology_assumed = False
+        self.is_admitted = False
+        self.is_evicted = False
+        self.is_evicting = False
+        self.is_hidden = False
+        self.pass_attempt = 0
+        self.pass_due_ms: int | None = None
+
+
+HeapItem = tuple[SortKey, int, WorkloadState]
+
+
+class Preemptor:
+    """The Workload that a ClusterQueue preempts for at present (2.6)."""
+
+    __slots__ = ("generation", "is_sticky", "key")
+
+    def __init__(self, key: WorkloadKey, generation: int, is_sticky: bool) -> None:
+        self.key = key
+        self.generation = generation
+        self.is_sticky = is_sticky
+
+
+class ClusterQueueState:
+    """One ClusterQueue: its place in a tree, its policies resolved, its pending Workloads.
+
+    Attributes:
+        is_active: Takes part in scheduling (1.7).
+        problems: (reason, text) of why it does not, in the order of docs/spec/api.md 4.8.
+        generation: Allocatable generation (1.9).
+        reserved: Workloads that hold quota here.
+        plans: Flavor search plans by pod shapes.
+        heap: Lazily cleaned heap; an item counts while its number is the Workload's ``heap_seq``.
+        active_count: Workloads in the heap that count.
+        is_by_usage: Admission fair sharing orders its LocalQueues.
+        needs_reorder: Sort keys may be stale because usage changed.
+    """
+
+    __slots__ = (
+        "active_count", "buckets", "can_preempt_while_borrowing", "checks", "covers_pods",
+        "generation", "group_of", "heap", "inadmissible", "inadmissible_cycle", "is_active",
+        "is_borrowing_first", "is_by_usage", "is_strict", "name", "needs_reorder", "node",
+        "only_topology", "parked", "plan_epoch", "plans", "pop_cycle", "preemptor", "problems",
+        "record", "reserved", "tree", "try_next_if_borrowing", "try_next_if_preempting",
+        "uses_topology",
+    )  # fmt: skip
+
+    def __init__(self, record: ClusterQueue, tree: Tree, node: QuotaNode) -> None:
+        self.name: ClusterQueueName = record.name
+        self.tree = tree
+        self.node = node
+        self.is_active = False
+        self.problems: list[tuple[str, str]] = []
+        self.generation = 0
+        self.reserved: dict[WorkloadKey, WorkloadState] = {}
+        self.plans: dict[object, Plan] = {}
+        self.plan_epoch = 0
+        self.heap: list[HeapItem] = []
+        self.active_count = 0
+        self.inadmissible: dict[WorkloadKey, WorkloadState] = {}
+        self.buckets: dict[object, Bucket] = {}
+        self.parked: list[Bucket] = []
+        self.pop_cycle = 0
+        self.inadmissible_cycle = -1
+        self.preemptor: Preemptor | None = None
+        self.is_by_usage = False
+        self.needs_reorder = False
+        self.uses_topology = False
+        self.only_topology = False
+        self.apply(record, fair_sharing=False)
+
+    def apply(self, record: ClusterQueue, *, fair_sharing: bool) -> None:
+        """Take over a record and resolve what the hot path asks of it."""
+        self.record = record
+        self.is_strict = record.strategy is QueueingStrategy.STRICT_FIFO
+        self.group_of: dict[ResourceName, int] = {
+            resource: index
+            for index, group in enumerate(record.resource_groups)
+            for resource in group.covered_resources
+        }
+        self.covers_pods = "pods" in self.group_of
+        rules = record.preemption
+        self.can_preempt_while_borrowing = (
+            rules.borrow_within_cohort is not PreemptionPolicy.NEVER
+            or (fair_sharing and rules.reclaim_within_cohort is not PreemptionPolicy.NEVER)
+        )
+        next_flavor = FungibilityPolicy.TRY_NEXT_FLAVOR
+        self.try_next_if_borrowing = record.when_can_borrow is next_flavor
+        self.try_next_if_preempting = record.when_can_preempt is next_flavor
+        self.is_borrowing_first = (
+            record.preference is FungibilityPreference.BORROWING_OVER_PREEMPTION
+        )
+        self.checks: dict[CheckName, tuple[FlavorName, ...]] = {
+            rule.name: rule.on_flavors for rule in record.checks
+        }
+        self.forget_plans()
+
+    def forget_plans(self) -> None:
+        """Drop the flavor search plans: a spec, a flavor or the tree's numbering changed."""
+        self.plans.clear()
+        self.plan_epoch += 1
+
+
+class LocalQueueState:
+    """One LocalQueue and the Workloads submitted to it.
+
+    Attributes:
+        workloads: Every Workload that names it, wherever it is.
+    """
+
+    __slots__ = ("key", "record", "workloads")
+
+    def __init__(self, key: LocalQueueKey, record: LocalQueue | None) -> None:
+        self.key = key
+        self.record = record
+        self.workloads: dict[WorkloadKey, WorkloadState] = {}
