@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -225,16 +225,9 @@ class Replica:
 
     async def _run_until(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
-            tasks = []
-            if self.manager is not None:
-                tasks.append(group.create_task(self.manager.run(), name="manager"))
-            else:
-                tasks += [
-                    group.create_task(i.run(), name=f"informer-{i.resource.plural}")
-                    for i in self._informers
-                ]
-            if self._webhook is not None:
-                tasks.append(group.create_task(self._webhook.run(), name="webhook upkeep"))
+            tasks: list[asyncio.Task[None]] = []
+            for name, work in self._parts():
+                tasks.append(group.create_task(_reporting(name, work), name=name))
             await stop.wait()
             self._is_stopping = True
             log.info("stopping")
@@ -244,6 +237,15 @@ class Replica:
                 task.cancel()
             if self._webhook is not None:
                 await self._webhook.close()
+
+    def _parts(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        if self.manager is not None:
+            yield "manager", self.manager.run()
+        else:
+            for informer in self._informers:
+                yield f"informer-{informer.resource.plural}", informer.run()
+        if self._webhook is not None:
+            yield "webhook upkeep", self._webhook.run()
 
     async def _close(self) -> None:
         self._is_stopping = True
@@ -263,6 +265,15 @@ class Replica:
     def _count_cycle(self, duration_s: float, commands: Iterable[Command]) -> None:
         has_admitted = any(isinstance(command, ReserveQuota) for command in commands)
         self._metrics.cycle(duration_s, has_admitted=has_admitted)
+
+
+async def _reporting(name: str, work: Coroutine[Any, Any, None]) -> None:
+    """Run a part; say at once when it fails: ending the others takes a while."""
+    try:
+        await work
+    except Exception:
+        log.exception("part failed; ending", fields={"part": name})
+        raise
 
 
 def _asked_by_webhook(caches: Caches) -> tuple[Informer[Any], ...]:

@@ -8,6 +8,8 @@ import signal
 from importlib.util import find_spec
 from typing import Any
 
+import typer
+
 from sluice.api.errors import ConfigError
 from sluice.cli.flags import ServeFlags
 from sluice.cli.replica import Replica, ReplicaOptions
@@ -22,12 +24,17 @@ def serve(flags: ServeFlags, *, runs_manager: bool, runs_webhook: bool) -> None:
 
     Raises:
         ConfigError: Settings, files or the cluster cannot be used.
+        typer.Exit: A part failed; the log has why.
     """
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(flags, runs_manager=runs_manager, runs_webhook=runs_webhook))
-    except* ConfigError as group:
-        raise first_error(group) from None
+    except ExceptionGroup as group:
+        error = first_error(group)
+        if isinstance(error, ConfigError):
+            raise error from None
+        log.error("failed", fields={"error": f"{type(error).__name__}: {error}"})
+        raise typer.Exit(1) from group
 
 
 async def _serve(flags: ServeFlags, *, runs_manager: bool, runs_webhook: bool) -> None:

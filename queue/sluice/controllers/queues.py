@@ -107,7 +107,8 @@ class QueueController:
         self._version = 0
         while True:
             try:
-                await asyncio.wait_for(self._changed.wait(), _IDLE_S)
+                async with asyncio.timeout(_IDLE_S):  # wait_for loses cancellations in 3.11
+                    await self._changed.wait()
             except TimeoutError:
                 continue
             self._changed.clear()

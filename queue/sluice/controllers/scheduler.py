@@ -134,7 +134,9 @@ class Scheduler:
             if wait_s <= 0:
                 return
             try:
-                await asyncio.wait_for(self._wake.wait(), min(wait_s, IDLE_S_MAX))
+                # Not wait_for: in Python 3.11 it loses a cancellation that comes with the event.
+                async with asyncio.timeout(min(wait_s, IDLE_S_MAX)):
+                    await self._wake.wait()
             except TimeoutError:
                 if due_ms is not None and self.now_ms() >= due_ms:
                     return

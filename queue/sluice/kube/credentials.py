@@ -81,7 +81,8 @@ class KubeconfigCredentials:
                 return False
             self._logged_in_at_s = self._clock.monotonic_s()
             try:
-                login = await asyncio.wait_for(self._log_in(), LOGIN_TIMEOUT_S)
+                async with asyncio.timeout(LOGIN_TIMEOUT_S):
+                    login = await self._log_in()
                 self._load_certificate(login.configuration)
             except (ConfigError, OSError, TimeoutError) as error:
                 log.warning("credentials were not renewed", fields={"error": str(error)})

@@ -192,7 +192,8 @@ class EventRecorder:
     async def flush(self, timeout_s: float) -> None:
         """Wait until what is filed has been written, at most ``timeout_s``; needs ``run``."""
         try:
-            await asyncio.wait_for(self._queue.join(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._queue.join()
         except TimeoutError:
             log.warning("events left unwritten", fields={"count": self._queue.qsize()})
 

@@ -122,7 +122,9 @@ class Informer(Generic[R]):
             TimeoutError: It did not come in time; the message names the kind.
         """
         try:
-            await asyncio.wait_for(self.synced.wait(), timeout_s)
+            # Not wait_for: in Python 3.11 it loses a cancellation that comes with the result.
+            async with asyncio.timeout(timeout_s):
+                await self.synced.wait()
         except TimeoutError:
             message = f"no list of {self.resource.full_name} within {timeout_s:g}s"
             raise TimeoutError(message) from None
