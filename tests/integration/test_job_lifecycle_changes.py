@@ -95,13 +95,20 @@ async def test_a_flavor_in_use_waits_for_its_queues(here: World) -> None:
 
 
 async def test_deleting_the_namespace_leaves_nothing(here: World) -> None:
-    await here.queues()
-    await here.job("runs")
-    await here.job("waits", cpu="50")
-    await here.wait_workload("runs", has_condition("PodsReady"))
-    await here.wait_workload("waits", has_condition("QuotaReserved", "False"))
-    await here.client.delete(NAMESPACES, "", here.namespace)
-    await wait_until_deleted(here.client, NAMESPACES, "", here.namespace, deadline_s=60)
+    queue = await here.queues()
+    there = World(client=here.client, namespace=f"{here.namespace}-2", suffix=here.suffix)
+    body = NAMESPACES.skeleton("", there.namespace)
+    await here.client.create(NAMESPACES, "", body)
+    await there.local_queue("lq", queue)
+    await there.job("runs")
+    await there.job("waits", cpu="50")
+    await there.wait_workload("runs", has_condition("PodsReady"))
+    await there.wait_workload("waits", has_condition("QuotaReserved", "False"))
+    await here.client.delete(NAMESPACES, "", there.namespace)
+    await wait_until_deleted(here.client, NAMESPACES, "", there.namespace, deadline_s=60)
+    await here.wait(
+        CLUSTER_QUEUES, lambda q: q.get("status", {}).get("reservingWorkloads") == 0, queue
+    )
 
 
 async def test_a_job_unsuspended_by_hand_is_suspended_again(here: World) -> None:

@@ -19,7 +19,6 @@ from sluice.controllers.jobs_context import JobContext
 from sluice.controllers.jobs_run import JobRunner
 from sluice.controllers.jobs_workload import WorkloadKeeper
 from sluice.controllers.reconcile import DONE, Reconciler, Result
-from sluice.controllers.write import without_finalizer
 from sluice.jobs import workload as workloads
 from sluice.jobs.admission.ancestors import managed_ancestor
 from sluice.jobs.admission.context import Context, Refused
@@ -133,15 +132,13 @@ class JobController:
             if cached is None or (kept is not None and kept in cached.owner_uids):
                 continue
             raw = store.raw(workload_key)
-            if raw is None or names.IN_USE_FINALIZER not in (
-                raw["metadata"].get("finalizers") or ()
-            ):
+            if raw is None or (job is None and await self._is_late(raw, key, cached)):
                 continue
-            if job is None and await self._is_late(raw, key, cached):
-                continue
-            await self._context.writer.update(
-                self._workloads, raw, without_finalizer(raw, names.IN_USE_FINALIZER)
-            )
+            await self._keeper.drop_finalizer(raw)
+            if job is None and "deletionTimestamp" not in raw["metadata"]:
+                # The garbage collector would come to it; but quota should not wait for that, and
+                # a collector learns of new kinds only every half minute.
+                await self._keeper.delete_quietly(raw)
 
     async def _is_late(self, raw: Json, key: str, cached: CachedWorkload) -> bool:
         """Tell whether the owner lives and only our cache has not seen it yet."""

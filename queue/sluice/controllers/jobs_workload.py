@@ -10,7 +10,7 @@ from typing import Final
 
 from sluice.api import names
 from sluice.api.conditions import FinishedReason
-from sluice.api.errors import AlreadyExists, NotFound, SluiceError
+from sluice.api.errors import AlreadyExists, Conflict, NotFound, SluiceError
 from sluice.controllers.caches import BY_OWNER_UID, Json
 from sluice.controllers.jobs_context import JobContext
 from sluice.controllers.write import without_finalizer
@@ -113,12 +113,16 @@ class WorkloadKeeper:
 
     async def _delete(self, job: Json, workload: Json) -> None:
         if "deletionTimestamp" not in workload["metadata"]:
-            try:
-                await self._context.writer.delete(self._workloads, workload)
-            except NotFound:
-                return
+            await self.delete_quietly(workload)
             key = _key(workload)
             self._context.note(job, "DeletedWorkload", f"Deleted not matching Workload: {key}")
+
+    async def delete_quietly(self, workload: Json) -> None:
+        """Delete a Workload, unless it is gone or another by now."""
+        try:
+            await self._context.writer.delete(self._workloads, workload)
+        except (NotFound, Conflict):
+            return
 
     async def _adopt(self, job: Json, name: str) -> Json:
         namespace = job["metadata"]["namespace"]
