@@ -39,9 +39,12 @@ class Backend:
     Args:
         parts: Implementations of the seams.
         changes_max: Watch history kept for each collection.
+        bookmark_s: Seconds of silence after which a watch gets a bookmark.
     """
 
-    def __init__(self, parts: Parts, changes_max: int) -> None:
+    def __init__(self, parts: Parts, changes_max: int, bookmark_s: float) -> None:
+        self.bookmark_s = bookmark_s
+        self.is_stopping = False
         self.store = Store(changes_max)
         self.registry = Registry(parts.schemas)
         self.merger: Merger = parts.merger
@@ -63,6 +66,11 @@ class Backend:
     def collection(self, resource: Resource) -> Collection:
         """Return the store's collection of a resource."""
         return self.store.collection(*resource.collection)
+
+    def end_watches(self) -> None:
+        """Let all watches end by themselves, so that stopping need not wait for them."""
+        self.is_stopping = True
+        self.store.wake()
 
     def find(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """Return the stored state of an object, or None."""

@@ -15,6 +15,7 @@ from sluice.local.apiserver.registry import Registry, priority
 from sluice.local.apiserver.resources import Behaviour, Column, Resource, Version
 from sluice.local.apiserver.seams import Json, JsonView, SchemaCompiler, TypeSchema
 from sluice.local.apiserver.status import ApiError, Cause
+from sluice.local.apiserver.structural import check_structural
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 GROUP, PLURAL = "apiextensions.k8s.io", "customresourcedefinitions"
@@ -149,13 +150,16 @@ class CrdBehaviour(Behaviour):
                     field=f"{path}.schema.openAPIV3Schema",
                 )
             ]
+        prefix = f"{path}.schema.openAPIV3Schema"
+        problems = list(check_structural(schema, prefix))
+        if problems:
+            return problems
         try:
             self._registry.compiler.compile(_type_schema(spec, version))
         except ApiError as error:
             causes = (error.details or {}).get("causes") or [
                 {"reason": "FieldValueInvalid", "message": error.message, "field": ""}
             ]
-            prefix = f"{path}.schema.openAPIV3Schema"
             return [
                 Cause(
                     reason=cause.get("reason", "FieldValueInvalid"),
@@ -174,8 +178,10 @@ class CrdBehaviour(Behaviour):
 
 
 def _join(prefix: str, field: str) -> str:
-    if not field or field.startswith(prefix):
-        return field or prefix
+    # The compiler knows the schema only, not where in the CRD it stands.
+    field = field.removeprefix("openAPIV3Schema").removeprefix(".")
+    if not field:
+        return prefix
     return prefix + (field if field.startswith("[") else "." + field)
 
 

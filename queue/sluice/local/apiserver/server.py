@@ -28,7 +28,7 @@ from sluice.local.apiserver.router import HEALTH_PATHS, Router
 from sluice.local.apiserver.seams import Json, Parts, UserInfo
 from sluice.local.apiserver.status import ApiError, Reason
 from sluice.local.apiserver.store import HISTORY_CHANGES_MAX
-from sluice.local.apiserver.watching import Watch
+from sluice.local.apiserver.watching import BOOKMARK_S, Watch
 from sluice.log import get_logger
 
 STOP_S_MAX = 2.0
@@ -50,12 +50,14 @@ class ServerOptions:
         port: 0 takes a free one.
         kubeconfig: Where the administrator's kubeconfig is written; None writes none.
         changes_max: Watch history kept for each resource.
+        bookmark_s: Seconds of silence after which a watch gets a bookmark.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
     kubeconfig: Path | None = None
     changes_max: int = HISTORY_CHANGES_MAX
+    bookmark_s: float = BOOKMARK_S
 
 
 class Server:
@@ -73,7 +75,7 @@ class Server:
 
     def __init__(self, parts: Parts, options: ServerOptions | None = None) -> None:
         self.options = options or ServerOptions()
-        self.backend = Backend(parts, self.options.changes_max)
+        self.backend = Backend(parts, self.options.changes_max, self.options.bookmark_s)
         self.credentials = Credentials((self.options.host,))
         self.url = ""
         self._router = Router(self.backend, self.credentials)
@@ -115,6 +117,7 @@ class Server:
             OSError: The port is taken.
             ConfigError: The kubeconfig's path is inside ~/.kube.
         """
+        self.backend.is_stopping = False
         server = web.Server(
             self._serve,
             request_factory=self._request,
@@ -144,6 +147,7 @@ class Server:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
+        self.backend.end_watches()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -242,6 +242,11 @@ class Store:
         )
         return state
 
+    def wake(self) -> None:
+        """Wake all watches of all collections."""
+        for collection in self._collections.values():
+            collection.wake()
+
     def compact(self) -> None:
         """Forget all history: each watch or continue token from before is answered 410."""
         for collection in self._collections.values():

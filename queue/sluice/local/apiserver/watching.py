@@ -25,7 +25,7 @@ TIMEOUT_S_MIN, TIMEOUT_S_MAX = 1800.0, 3600.0
 """A watch without timeoutSeconds ends after a random time between these."""
 
 BOOKMARK_S = 60.0
-"""Seconds between bookmarks, when the client allows them."""
+"""Seconds of silence after which a watch gets a bookmark, when the client allows them."""
 
 BATCH_MAX = 500
 """Changes that are sent in one piece."""
@@ -118,7 +118,7 @@ class Watch:
             left_s = self._end_s - time.monotonic()
             if left_s <= 0 or not self._is_served():
                 return
-            timed_out = await self._wait(waiter, min(left_s, BOOKMARK_S))
+            timed_out = await self._wait(waiter, min(left_s, self._backend.bookmark_s))
             at_end = self._end_s - time.monotonic() <= 0
             is_idle = timed_out and not self._collection.since(position)
             if is_idle and self._bookmarks and self._call.shape is not Shape.TABLE:
@@ -127,6 +127,8 @@ class Watch:
                 return
 
     def _is_served(self) -> bool:
+        if self._backend.is_stopping:
+            return False
         resource = self._call.resource
         found = self._backend.registry.find(
             resource.group, self._call.version.name, resource.plural
