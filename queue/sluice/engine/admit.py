@@ -41,7 +41,6 @@ def admit(world: World, entry: Entry, now_ms: int) -> list[Command]:
     wl.assumed = True
     wl.scan = None
     wl.marked = None
-    world.pending.forget_preemptor(cq, wl)
     if world.ledger.is_on:
         _charge(world, entry)
     message = f"Quota reserved in ClusterQueue {cq.name}"

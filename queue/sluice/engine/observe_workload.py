@@ -153,13 +153,11 @@ class WorkloadFacts:
             self._waking.notify(accounting.release(world, wl), at_ms)
         if wl.place in (ACTIVE, INADMISSIBLE):
             world.touch(wl, wl.cq)
-            old = wl.cq
             world.pending.take_out(wl)
-            if old is not None:
-                world.pending.forget_preemptor(old, wl)
         if cq is None:
             world.homeless.setdefault(admission.cluster_queue, {})[wl.key] = None
             return
+        world.pending.forget_preemptor(cq, wl)
         was_admitted = wl.is_admitted
         is_admitted = record.is_true(_ADMITTED)
         world.pending.refresh_order(wl)

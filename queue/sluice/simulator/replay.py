@@ -20,7 +20,7 @@ from sluice.api.names import ClusterQueueName, WorkloadKey
 from sluice.api.records import Condition, Kind, LocalQueue, Record, Workload
 from sluice.engine.commands import Evict, ReserveQuota
 from sluice.engine.engine import Engine
-from sluice.engine.events import Gone, Observed
+from sluice.engine.events import CommandApplied, Gone, Observed
 from sluice.engine.options import (
     AdmissionFairSharing,
     EngineOptions,
@@ -119,6 +119,7 @@ class Replay:
         self.now_ms = times.to_ms(scenario["now"])
         self.engine = Engine(options_of(scenario))
         self._queues = sorted(q["metadata"]["name"] for q in scenario.get("clusterQueues") or ())
+        self._version = 0
         self._records: dict[WorkloadKey, Workload] = {}
         usage = scenario.get("localQueueUsage") or {}
         for field, kind in _KINDS.items():
@@ -131,11 +132,15 @@ class Replay:
         for raw in scenario.get("workloads") or ():
             self._submit(raw)
 
+    def _next_version(self) -> str:
+        self._version += 1
+        return str(self._version)
+
     def _observe(self, record: Record) -> None:
         self.engine.observe(Observed(at_ms=self.now_ms, record=record))
 
     def _submit(self, raw: JsonObject) -> None:
-        record = wire.workload(raw)
+        record = replace(wire.workload(raw), resource_version=self._next_version())
         self._records[record.key] = record
         self._observe(record)
 
@@ -168,16 +173,20 @@ class Replay:
             del self._records[key]
             self.engine.observe(Gone(at_ms=self.now_ms, kind=Kind.WORKLOAD, key=key))
 
-    def _change(self, record: Workload, conditions: Mapping[str, Condition], **fields: Any) -> None:
+    def _change(
+        self, record: Workload, conditions: Mapping[str, Condition], **fields: Any
+    ) -> Workload:
         changed = replace(
             record,
+            resource_version=self._next_version(),
             conditions={**record.conditions, **{str(k): c for k, c in conditions.items()}},
             **fields,
         )
         self._records[record.key] = changed
-        self._observe(changed)
+        return changed
 
     def _reserve(self, command: ReserveQuota) -> dict[str, Any]:
+        """Write a reservation; no echo of it follows, as no controller ran at the recording."""
         held = Condition(status="True", reason="QuotaReserved", at_ms=self.now_ms)
         conditions: dict[str, Condition] = {ConditionType.QUOTA_RESERVED: held}
         if command.admitted:
@@ -188,7 +197,12 @@ class Replay:
                 conditions[kind] = Condition(
                     status="False", reason="QuotaReserved", at_ms=self.now_ms
                 )
-        self._change(record, conditions, admission=command.admission)
+        written = self._change(record, conditions, admission=command.admission)
+        self.engine.observe(
+            CommandApplied(
+                at_ms=self.now_ms, command=command, resource_version=written.resource_version
+            )
+        )
         return {"workload": command.workload, **wire.encode_admission(command.admission)}
 
     def _release(self, command: Evict) -> None:
@@ -208,7 +222,7 @@ class Replay:
                 status="True", reason=EvictionReason.PREEMPTED, at_ms=at_ms
             ),
         }
-        self._change(self._records[command.workload], conditions, admission=None)
+        self._observe(self._change(self._records[command.workload], conditions, admission=None))
 
     def _lists(self) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         pending: dict[str, list[str]] = {}
