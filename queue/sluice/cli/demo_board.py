@@ -13,13 +13,14 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from sluice.api import conditions
+from sluice.api import conditions, names
 from sluice.api.conditions import ConditionType as Type
 from sluice.cli.demo_jobs import GPU
 
 Json = Mapping[str, Any]
 
 QUOTA: Final = 8
+_NEW: Final = "submitted"
 _STYLES: Final = {
     "running": "green",
     "finished": "dim",
@@ -50,27 +51,25 @@ def state_of(job: Json, workload: Json | None) -> tuple[str, str]:
     if conditions.is_true(held, "Failed"):
         failed = conditions.find(held, "Failed") or {}
         return "failed", str(failed.get("message", ""))
+    status = job.get("status") or {}
+    active, ended = status.get("active") or 0, status.get("succeeded") or 0
+    if names.QUEUE_LABEL not in (job["metadata"].get("labels") or {}):
+        is_running = not job["spec"].get("suspend") and active
+        return ("running", "no queue: as if Sluice did not exist") if is_running else (_NEW, "")
     if workload is None:
-        is_running = not job["spec"].get("suspend") and (job.get("status") or {}).get("active")
-        return (
-            ("running", "not queued: runs as if Sluice did not exist")
-            if is_running
-            else (
-                "submitted",
-                "",
-            )
-        )
+        return _NEW, ""
     found = (workload.get("status") or {}).get("conditions")
     evicted = conditions.find(found, Type.EVICTED)
     if evicted is not None and evicted.get("status") == conditions.TRUE:
         return "evicted", str(evicted.get("message", ""))
     if conditions.is_true(found, Type.ADMITTED):
-        active = (job.get("status") or {}).get("active") or 0
-        return ("running", f"{active} pods") if active else ("admitted", "pods are starting")
+        if active or ended:
+            return "running", f"{active} pods" if active else "pods have ended"
+        return "admitted", "pods are starting"
     reserved = conditions.find(found, Type.QUOTA_RESERVED)
     if reserved is not None:
         return "waiting", f"{reserved.get('reason')}: {reserved.get('message')}"
-    return "submitted", ""
+    return _NEW, ""
 
 
 def _gpus(obj: Json) -> int:

@@ -82,5 +82,5 @@ JOBS: Final = (
     DemoJob(name="too-big", namespace="products", at_s=6, pods=20, run_s=1, can_run=False),
 )
 
-MISTAKE: Final = DemoJob(name="typo", namespace="research", at_s=2, pods=1, run_s=1, queue="GPUs!")
-"""A Job that the webhook refuses: its queue's name is none."""
+MISTAKE: Final = DemoJob(name="typo", namespace="research", at_s=2, pods=1, run_s=1, queue="GPUs")
+"""A Job that the webhook refuses: no queue can have that name."""
