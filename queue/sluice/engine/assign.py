@@ -101,6 +101,7 @@ class Assigner:
             if choice is None:
                 continue
             pod_set.flavors[names[at]] = choice
+            pod_set.tried[names[at]] = choice.tried
             value = need.totals[at]
             if attempt.old is not None:
                 value -= attempt.old_requests.get((need.spec.name, names[at]), 0)

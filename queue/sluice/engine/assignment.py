@@ -95,13 +95,17 @@ class FlavorChoice:
 
 
 class PodSetResult:
-    """What one pod set gets; ``flavors`` is empty when none was found."""
+    """What one pod set gets; ``flavors`` is empty when none was found.
 
-    __slots__ = ("delayed", "error", "flavors", "need", "reasons", "topology")
+    ``tried`` keeps how far each resource's search got, even when topology later rules it out (3.4).
+    """
+
+    __slots__ = ("delayed", "error", "flavors", "need", "reasons", "topology", "tried")
 
     def __init__(self, need: PodSetNeed) -> None:
         self.need = need
         self.flavors: dict[ResourceName, FlavorChoice] = {}
+        self.tried: dict[ResourceName, int] = {}
         self.reasons: list[Reason] = []
         self.error = ""
         self.topology: TopologyAssignment | None = None

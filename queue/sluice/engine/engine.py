@@ -48,6 +48,7 @@ from sluice.engine.status import (
     ObjectRef,
     PendingEntry,
 )
+from sluice.engine.topology.facade import TopologyPlacement
 from sluice.engine.waking import Waking
 from sluice.engine.world import World
 
@@ -187,4 +188,4 @@ class Engine:
 
 def make_placement(options: EngineOptions) -> Placement:
     """Return the placement that the gates ask for."""
-    return WithoutTopology()
+    return TopologyPlacement(options.gates) if options.gates.topology_aware else WithoutTopology()

@@ -73,7 +73,7 @@ class Nominator:
         gates = self._world.options.gates
         if gates.flavor_fungibility:
             entry.wl.scan = Scan(
-                [{r: c.tried for r, c in p.flavors.items()} for p in entry.assignment.pod_sets],
+                [pod_set.tried for pod_set in entry.assignment.pod_sets],
                 entry.cq.generation,
                 self.cycle,
                 entry.wl.shape,
