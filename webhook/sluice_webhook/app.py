@@ -53,7 +53,7 @@ class Limits:
     review_timeout_s: float = 8.0
     conversion_timeout_s: float = 28.0
     body_timeout_s: float = 8.0
-    conversions_max: int = 4
+    conversions_max: int = 2
 
 
 class Rejected(Exception):
