@@ -29,6 +29,28 @@ _APPLY_TYPE = "application/apply-patch+yaml"
 _STRATEGIC_TYPE = "application/strategic-merge-patch+json"
 
 
+V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+def version_two(*, is_protobuf: bool) -> bytes:
+    """Return an OpenAPI v2 document without any schema.
+
+    kubectl asks for it, as protobuf, when a file holds a `List`: it then checks the items by the
+    schemas it finds there, skips those it does not find, and lets the server validate each item.
+    """
+    title, version = "Sluice embedded API server", "v1"
+    if not is_protobuf:
+        info = {"title": title, "version": version}
+        return orjson.dumps({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})
+
+    def field(number: int, content: bytes) -> bytes:
+        # A length-delimited field of protobuf's wire format; all lengths here fit one byte.
+        return bytes((number << 3 | 2, len(content))) + content
+
+    info_message = field(1, title.encode()) + field(2, version.encode())
+    return field(1, b"2.0") + field(2, info_message) + field(8, b"") + field(9, b"")
+
+
 def _root(group: str, version: str) -> str:
     return f"apis/{group}/{version}" if group else f"api/{version}"
 

@@ -12,12 +12,13 @@ from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.calls import Answer, Call, Target, is_true, parse_accept, parse_path
 from sluice.local.apiserver.credentials import Credentials
 from sluice.local.apiserver.descriptions import describe
-from sluice.local.apiserver.openapi import Documents
+from sluice.local.apiserver.openapi import V2_TYPE, Documents, version_two
 from sluice.local.apiserver.resources import Resource, Version
 from sluice.local.apiserver.seams import UserInfo
 from sluice.local.apiserver.status import method_not_allowed, no_such_resource
 from sluice.local.apiserver.watching import Watch, check_watchable
 
+_JSON = "application/json"
 HEALTH_PATHS = ("/healthz", "/readyz", "/livez")
 
 
@@ -48,7 +49,7 @@ class Router:
         if path == "/version":
             body = discovery.version_info()
         elif parts[0] == "openapi":
-            return await self._openapi(path), "application/json"
+            return await self._openapi(path, accept)
         elif parts in (["api"], ["apis"]):
             if "as=APIGroupDiscoveryList" in accept and "v=v2;" in accept.replace("v=v2,", "v=v2;"):
                 body = discovery.aggregated(registry, is_core=parts == ["api"])
@@ -65,17 +66,20 @@ class Router:
             body = {"paths": ["/api", "/apis", *HEALTH_PATHS, "/openapi/v3", "/version"]}
         else:
             return None
-        return orjson.dumps(body), "application/json"
+        return orjson.dumps(body), _JSON
 
-    async def _openapi(self, path: str) -> bytes:
+    async def _openapi(self, path: str, accept: str) -> tuple[bytes, str]:
+        if path == "/openapi/v2":
+            is_protobuf = "protobuf" in accept
+            kind = V2_TYPE if is_protobuf else _JSON
+            return version_two(is_protobuf=is_protobuf), kind
         if path == "/openapi/v3":
-            return orjson.dumps(self._documents.index())
+            return orjson.dumps(self._documents.index()), _JSON
         root = path.removeprefix("/openapi/v3/")
         if root == path or not root:
-            # /openapi/v2 is protobuf in all clients that ask for it.
             raise no_such_resource()
         # The first document of a group takes a while: descriptions are imported.
-        return await asyncio.to_thread(self._documents.document, root)
+        return await asyncio.to_thread(self._documents.document, root), _JSON
 
     def call(
         self,
