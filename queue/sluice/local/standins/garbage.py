@@ -46,6 +46,7 @@ class GarbageCollector:
         self._by_kind: dict[tuple[str, str], Resource] = {}
         self._watched: dict[tuple[str, str], tuple[Informer[Item], asyncio.Task[None]]] = {}
         self._worker = Worker("garbage", self._reconcile, concurrency=16)
+        self._unresolved: set[str] = set()
         self._changed = asyncio.Event()
         self._changed.set()
         self.synced = asyncio.Event()
@@ -88,6 +89,10 @@ class GarbageCollector:
                     self._watched[key] = self._watch(group, resource)
             await self._wait_synced()
             self.synced.set()
+            # Their owners' kinds may be known now.
+            unresolved, self._unresolved = self._unresolved, set()
+            for uid in unresolved:
+                self._worker.queue.add(uid)
 
     async def _wait_synced(self) -> None:
         for informer, _ in list(self._watched.values()):
@@ -183,7 +188,8 @@ class GarbageCollector:
         """Ask the server whether an owner that no watch has shown exists."""
         resource = self._by_kind.get((owner.api_version, owner.kind))
         if resource is None:
-            # A kind that isn't served (any more) can't be looked up; its objects may come back.
+            # A kind that isn't served can't be looked up; look again when kinds change.
+            self._unresolved.add(dependent.uid)
             return False
         namespace = dependent.namespace if resource.namespaced else ""
         if resource.namespaced and not namespace:

@@ -195,6 +195,8 @@ class Jobs:
         status, notices = jobstatus.next_status(job, counts, tally, end, now_ms)
         if status != (job.get("status") or {}):
             await self._write(key, job, status, notices)
+        if end is not None:
+            return None
         left_s = jobstatus.deadline_left_s({**job, "status": status}, now_ms)
         waits = [seconds for seconds in (wait_s, left_s) if seconds is not None]
         return min(waits, default=None)
