@@ -54,7 +54,11 @@ class CrdBehaviour(Behaviour):
 
     def mark_deleted(self, obj: Json) -> None:
         """Keep it until its objects are gone, and say that it ends."""
-        finalizers = obj["metadata"].setdefault("finalizers", [])
+        metadata = obj["metadata"]
+        # Unlike other kinds, a marked CRD keeps its generation and has no grace period.
+        metadata.pop("deletionGracePeriodSeconds", None)
+        metadata["generation"] -= 1
+        finalizers = metadata.setdefault("finalizers", [])
         if CLEANUP_FINALIZER not in finalizers:
             finalizers.append(CLEANUP_FINALIZER)
         obj.setdefault("status", {}).setdefault("conditions", []).append(
