@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.api import defaults
@@ -21,6 +21,7 @@ OBJECTS = st.recursive(
 PATHS = st.lists(KEYS, min_size=1, max_size=3)
 
 
+@settings(deadline=None)
 @given(OBJECTS, st.lists(st.tuples(st.booleans(), PATHS, st.integers(0, 3)), max_size=5))
 def test_the_patch_makes_the_same_object(obj: Any, changes: list[Any]) -> None:
     before = copy.deepcopy(obj)

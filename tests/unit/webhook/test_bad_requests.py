@@ -226,7 +226,7 @@ ANY_JSON = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(ANY_JSON, st.sampled_from(sorted([*REVIEW["request"], "object"])))
 def test_decoding_raises_malformed_review_only(value: Any, field: str) -> None:
     for sent in (value, {**REVIEW, "request": value}, changed(REVIEW, {f"request.{field}": value})):

@@ -4,7 +4,7 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.objects import changed
 
@@ -43,6 +43,7 @@ OBJECTS = st.fixed_dictionaries(
 ALL_GATES = {"ConcurrentAdmission": True, "PriorityBoost": True, "PartialAdmission": False}
 
 
+@settings(deadline=None)
 @given(OBJECTS, OBJECTS)
 def test_any_json(old: dict[str, Any], new: dict[str, Any]) -> None:
     for kind in KINDS:
@@ -52,6 +53,7 @@ def test_any_json(old: dict[str, Any], new: dict[str, Any]) -> None:
             assert all(str(error) for error in kind.on_update(old, new, ALL_GATES))
 
 
+@settings(deadline=None)
 @given(OBJECTS)
 def test_defaults_of_any_json(obj: dict[str, Any]) -> None:
     for default in DEFAULTS:

@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluice.api.validate import syntax
@@ -59,6 +59,7 @@ def test_lengths_are_in_bytes() -> None:
     assert syntax.label_value("é" * 32)[0] == "must be no more than 63 bytes"
 
 
+@settings(deadline=None)
 @given(st.text(string.ascii_letters + string.digits + "-_./", max_size=70))
 def test_a_label_value_is_what_can_be_the_name_of_a_key(text: str) -> None:
     is_value = not syntax.label_value(text)

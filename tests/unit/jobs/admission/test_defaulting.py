@@ -5,7 +5,7 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.lookups import StaticLookups
 from tests.support.objects import Json, changed
@@ -211,6 +211,7 @@ JOBS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(
     JOBS,
     st.booleans(),
