@@ -1,23 +1,15 @@
 """Accounts and the cohorts they settle in.
 
-Source: docs/spec/credits.md 1 and "Identity". Pure.
+Source: docs/spec/credits.md 1 and "Identity". Used by the ledger. Pure.
 """
 
-from dataclasses import dataclass
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
+from sluice.api.records_credit import AccountId, AccountState, Holding
 from sluice.engine.credits.integrals import FlowMap, PoolMap
 
 FROZEN_MS_MAX: Final = 30 * 86_400_000
 """How long the account of a deleted object is kept: 30 days."""
-
-
-class AccountId(NamedTuple):
-    """Identity of an account, in the order accounts settle: name, then kind."""
-
-    name: str
-    kind: str
-    parent: str
 
 
 @final
@@ -27,15 +19,16 @@ class Account:
     Attributes:
         weight: Fair-sharing weight in thousandths.
         balance: As of the last settlement, in ledger units.
-        frozen_ms: Since when its object is gone; None for a live account.
+        frozen_ms: Since when it is frozen; None for a live account.
         is_leaving: Its object went during this period; it settles once more and is frozen then.
-        left_ms: When it went.
+        joined_period: Number of the period in which it joined (or came back), -1 from a checkpoint.
+        frozen_before_ms: Since when it was frozen before it came back in that period.
         earned, spent, inflow, unpaid, clipped, decayed: Totals since it joined.
     """
 
     __slots__ = (
-        "balance", "clipped", "decayed", "earned", "flows", "frozen_ms", "id", "inflow",
-        "is_leaving", "left_ms", "spent", "unpaid", "weight",
+        "balance", "clipped", "decayed", "earned", "flows", "frozen_before_ms", "frozen_ms", "id",
+        "inflow", "is_leaving", "joined_period", "spent", "unpaid", "weight",
     )  # fmt: skip
 
     def __init__(self, identity: AccountId, balance: int, weight: int) -> None:
@@ -43,26 +36,12 @@ class Account:
         self.balance = balance
         self.weight = weight
         self.frozen_ms: int | None = None
+        self.frozen_before_ms: int | None = None
         self.is_leaving = False
-        self.left_ms = 0
+        self.joined_period = -1
         self.flows: FlowMap = {}
         self.earned = self.spent = self.inflow = 0
         self.unpaid = self.clipped = self.decayed = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountState:
-    """An account as the checkpoint holds it; amounts in ledger units."""
-
-    id: AccountId
-    balance: int
-    earned: int = 0
-    spent: int = 0
-    inflow: int = 0
-    unpaid: int = 0
-    clipped: int = 0
-    decayed: int = 0
-    frozen_ms: int | None = None
 
 
 @final
@@ -70,41 +49,65 @@ class Fund:
     """The accounts of one cohort and its own quota.
 
     Attributes:
-        accounts: Live and leaving accounts, in order of name, then kind.
-        period: Number of the period that its integrals belong to.
-        is_touched: Something may have to be settled at the next boundary.
+        accounts: Live and leaving accounts.
+        total: What the balances must add up to, kept from what joins, leaves and is settled.
     """
 
-    __slots__ = ("accounts", "is_touched", "pools")
+    __slots__ = ("_order", "accounts", "name", "pools", "total")
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.accounts: dict[AccountId, Account] = {}
         self.pools: PoolMap = {}
-        self.is_touched = True
+        self.total = 0
+        self._order: list[Account] | None = None
+
+    def add(self, account: Account) -> None:
+        """Take an account in."""
+        self.accounts[account.id] = account
+        self.total += account.balance
+        self._order = None
+
+    def remove(self, account: Account) -> None:
+        """Let an account go."""
+        del self.accounts[account.id]
+        self.total -= account.balance
+        self._order = None
 
     def in_order(self) -> list[Account]:
-        """Return the accounts in the order they settle."""
-        return [self.accounts[identity] for identity in sorted(self.accounts)]
+        """Return the accounts in the order they settle: by name, then kind."""
+        if self._order is None:
+            self._order = [self.accounts[identity] for identity in sorted(self.accounts)]
+        return self._order
+
+    def entry_balance(self, initial: int) -> int:
+        """Return what a new account starts with: the mean of its live siblings."""
+        live = [a.balance for a in self.accounts.values() if not a.is_leaving]
+        return sum(live) // len(live) if live else initial
 
 
-def state_of(account: Account) -> AccountState:
+def state_of(
+    account: Account, frozen_ms: int | None, holdings: tuple[Holding, ...]
+) -> AccountState:
     """Return what a checkpoint keeps of an account."""
     return AccountState(
         id=account.id,
         balance=account.balance,
+        weight=account.weight,
         earned=account.earned,
         spent=account.spent,
         inflow=account.inflow,
         unpaid=account.unpaid,
         clipped=account.clipped,
         decayed=account.decayed,
-        frozen_ms=account.frozen_ms,
+        frozen_ms=frozen_ms,
+        holdings=holdings,
     )
 
 
-def restore(state: AccountState, weight: int) -> Account:
-    """Return the account of a checkpoint."""
-    account = Account(state.id, state.balance, weight)
+def restore(state: AccountState) -> Account:
+    """Return the account of a checkpoint, without its holdings."""
+    account = Account(state.id, state.balance, state.weight)
     account.earned, account.spent = state.earned, state.spent
     account.inflow, account.unpaid = state.inflow, state.unpaid
     account.clipped, account.decayed = state.clipped, state.decayed

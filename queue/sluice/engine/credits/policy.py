@@ -1,91 +1,60 @@
-"""The terms of a ledger, in its own units.
+"""Billing weights: what the flavor-resources of a tree cost, in thousandths.
 
-A balance is an exact integer in thousandths of a weighted unit times milliseconds: one GPU of
-weight 1 for one minute is 60,000,000. Source: docs/spec/credits.md 1 and 4. Pure.
+Source: docs/spec/credits.md 1. Used by the ledger. Pure.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
-from sluice.api.quantity import CPU, is_binary
+from sluice.api.quantity import CPU
+from sluice.api.records_credit import CreditTerms, FlavorResource, WeightInForce
 
-UNIT_HOUR: Final = 1000 * 3_600_000
-"""Ledger units in one weighted unit-hour."""
-
-FlavorResource = tuple[str, str]
-"""(flavor, resource)."""
-
-
-def thousandths(value: Fraction) -> int:
-    """Return a number in thousandths, half rounded up."""
-    return (value * 2000 + 1).__floor__() // 2
+_MILLI: Final = 1000
+_GIB: Final = 1 << 30
 
 
 def unit_of(resource: str) -> int:
     """Return how many of the resource's accounting units make one billed unit.
 
-    Cores for cpu (kept in milli), GiB for memory, ephemeral storage and huge pages (kept in bytes),
+    Cores for cpu (kept in milli), GiB for memory, ephemeral-storage and huge pages (kept in bytes),
     and the unit itself for the rest.
     """
     if resource == CPU:
-        return 1000
-    return 1 << 30 if is_binary(resource) else 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BillingWeight:
-    """What one unit of a resource costs, in thousandths; of one flavor or, without, of all."""
-
-    resource: str
-    weight: int
-    flavor: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What a CreditPolicy sets.
-
-    Attributes:
-        weights: Overrides of the default weights.
-        period_ms: Time between settlements.
-        horizon_ms: How far ahead present borrowing is counted.
-        initial: Balance of the first account of a cohort, and where decay leads, in ledger units.
-        floor: Least balance that a charge may lead to, None for none.
-        ceiling: Greatest balance, None for none.
-        half_life_ms: Half-life of the distance to ``initial``, None for no decay.
-    """
-
-    weights: tuple[BillingWeight, ...] = ()
-    period_ms: int = 60_000
-    horizon_ms: int = 3_600_000
-    initial: int = 0
-    floor: int | None = None
-    ceiling: int | None = None
-    half_life_ms: int | None = None
+        return _MILLI
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        return _GIB
+    return 1
 
 
 class Weights:
     """Resolved weights by flavor-resource, in thousandths."""
 
-    __slots__ = ("_by_flavor", "_by_resource", "_cpu_default")
+    __slots__ = ("_by_flavor", "_by_resource", "_cpu_default", "_fixed")
 
-    def __init__(self, terms: Terms, covered: Iterable[str]) -> None:
+    def __init__(
+        self,
+        terms: CreditTerms,
+        covered: Iterable[str],
+        fixed: Iterable[WeightInForce] | None = None,
+    ) -> None:
         """Resolve the weights for a tree.
 
         Args:
             terms: The policy's terms.
             covered: Names of all resources that the tree has quota for.
+            fixed: Weights in force at a checkpoint: these alone count, all others are 0.
         """
         self._by_resource = {w.resource: w.weight for w in terms.weights if w.flavor is None}
         self._by_flavor = {
             (w.flavor, w.resource): w.weight for w in terms.weights if w.flavor is not None
         }
-        self._cpu_default = 0 if any("/" in resource for resource in covered) else 1000
+        self._cpu_default = 0 if any("/" in resource for resource in covered) else _MILLI
+        self._fixed = None if fixed is None else {(w.flavor, w.resource): w.weight for w in fixed}
 
     def of(self, fr: FlavorResource) -> int:
         """Return the weight of a flavor-resource; its flavor's entry wins."""
+        if self._fixed is not None:
+            return self._fixed.get(fr, 0)
         flavor, resource = fr
         own = self._by_flavor.get((flavor, resource))
         if own is not None:
@@ -94,5 +63,14 @@ class Weights:
         if named is not None:
             return named
         if "/" in resource:
-            return 1000
+            return _MILLI
         return self._cpu_default if resource == CPU else 0
+
+    def is_same(self, other: "Weights") -> bool:
+        """Tell whether another set of weights gives the same for every flavor-resource."""
+        return (
+            self._fixed == other._fixed
+            and self._cpu_default == other._cpu_default
+            and self._by_resource == other._by_resource
+            and self._by_flavor == other._by_flavor
+        )

@@ -1,16 +1,20 @@
 """One settlement of one cohort: charge, pay out, inflow, decay, clip.
 
 All integers but the decay factor. The sum of the balances changes by exactly what the returned
-`Settled` records; `settle` checks it. Source: docs/spec/credits.md 2. Pure.
+`Settled` records; `settle` checks it. Source: docs/spec/credits.md 2. Used by the ledger. Pure.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 from sluice.api.errors import InvariantViolation
-from sluice.engine.credits.policy import FlavorResource, Terms
+from sluice.api.records_credit import CreditTerms, FlavorResource
+
+_BILLION: Final = 1_000_000_000
+_GUARD_BITS: Final = 128
+"""Precision of the quick bounds of a pool; the exact sum is only taken when they disagree."""
 
 
 @final
@@ -22,12 +26,11 @@ class Row:
         weight: Fair-sharing weight in thousandths.
         owed: Charge per flavor-resource in ledger units (B).
         offered: Idle quota per flavor-resource in ledger units (D).
-        is_leaving: Settled a last time; no inflow, decay or clip.
     """
 
     __slots__ = (
-        "balance", "clipped", "decayed", "earned", "inflow", "is_leaving", "offered", "owed",
-        "paid", "unpaid", "weight",
+        "balance", "clipped", "decayed", "earned", "inflow", "offered", "owed", "paid", "unpaid",
+        "weight",
     )  # fmt: skip
 
     def __init__(
@@ -36,13 +39,11 @@ class Row:
         weight: int,
         owed: dict[FlavorResource, int],
         offered: dict[FlavorResource, int],
-        is_leaving: bool = False,
     ) -> None:
         self.balance = balance
         self.weight = weight
         self.owed = owed
         self.offered = offered
-        self.is_leaving = is_leaving
         self.paid = self.unpaid = self.earned = 0
         self.inflow = self.decayed = self.clipped = 0
 
@@ -64,6 +65,11 @@ class Settled:
     clipped: int
 
     @property
+    def change(self) -> int:
+        """Return by how much the sum of the balances changed."""
+        return self.paid_out + self.inflow - self.paid - self.decayed - self.clipped
+
+    @property
     def moved(self) -> int:
         """Return the largest amount that moved, for deciding whether it is worth a line."""
         return max(self.paid, self.paid_out, self.inflow, abs(self.decayed), self.clipped)
@@ -76,60 +82,96 @@ def water_fill(balances: Sequence[int], caps: Sequence[int], pool: int) -> list[
         balances: Present balances, in the order that remainders go.
         caps: The most that each may get, at least 0.
         pool: What there is; what exceeds the sum of the caps is left over.
+
+    Complexity: O(n log n).
     """
     pool = min(pool, sum(caps))
     given = [0] * len(balances)
     if pool <= 0:
         return given
-    low, high = min(balances), max(b + c for b, c in zip(balances, caps, strict=True))
-    while low < high:
-        level = (low + high + 1) // 2
-        needed = sum(
-            min(cap, max(0, level - balance)) for balance, cap in zip(balances, caps, strict=True)
-        )
-        if needed <= pool:
-            low = level
-        else:
-            high = level - 1
+    level = _level(balances, caps, pool)
     for i, (balance, cap) in enumerate(zip(balances, caps, strict=True)):
-        given[i] = min(cap, max(0, low - balance))
+        if level > balance:
+            given[i] = min(cap, level - balance)
     left = pool - sum(given)
     for i, balance in enumerate(balances):
         if left == 0:
             break
-        if balance + given[i] == low and given[i] < caps[i]:
+        if balance + given[i] == level and given[i] < caps[i]:
             given[i] += 1
             left -= 1
     return given
 
 
-def _charge(rows: Sequence[Row], terms: Terms) -> None:
+def _level(balances: Sequence[int], caps: Sequence[int], pool: int) -> int:
+    """Return the highest level up to which all can be raised; ``pool`` is within the caps."""
+    # Walking upwards, an account is raised from its balance to its balance plus its cap.
+    steps = sorted(
+        step
+        for balance, cap in zip(balances, caps, strict=True)
+        if cap > 0
+        for step in ((balance, 1), (balance + cap, -1))
+    )
+    level = steps[0][0]
+    raised = 0
+    for at, change in steps:
+        needed = raised * (at - level)
+        if needed > pool:
+            break
+        pool -= needed
+        level = at
+        raised += change
+    return level if raised == 0 else level + pool // raised
+
+
+def _charge(rows: Sequence[Row], floor: int | None) -> None:
     for row in rows:
         total = sum(row.owed.values())
         if total == 0:
             continue
-        room = total if terms.floor is None else max(0, row.balance - terms.floor)
-        row.paid = min(total, room)
+        row.paid = total if floor is None else min(total, max(0, row.balance - floor))
         row.unpaid = total - row.paid
         row.balance -= row.paid
 
 
+def _pool_of(rows: Sequence[Row], fr: FlavorResource, traded: int) -> int:
+    """Return what the borrowers of a flavor-resource pay to those who lent it.
+
+    Floor of traded x paid / owed, where each row pays for each flavor-resource in proportion.
+    """
+    owed = whole = low = partial = 0
+    for row in rows:
+        part = row.owed.get(fr, 0)
+        if part == 0:
+            continue
+        owed += part
+        if row.unpaid == 0:
+            whole += part
+        elif row.paid:
+            low += (part * row.paid << _GUARD_BITS) // (row.paid + row.unpaid)
+            partial += 1
+    if owed == 0:
+        return 0
+    if partial == 0:
+        return traded * whole // owed
+    # The exact sum of many fractions is costly; bounds that give the same floor are as good.
+    low += whole << _GUARD_BITS
+    least = (traded * low // owed) >> _GUARD_BITS
+    most = (traded * (low + partial) // owed) >> _GUARD_BITS
+    if least == most:
+        return least
+    exact = Fraction(whole)
+    for row in rows:
+        if row.unpaid and row.paid:
+            exact += Fraction(row.owed.get(fr, 0) * row.paid, row.paid + row.unpaid)
+    return (traded * exact / owed).__floor__()
+
+
 def _pay_out(rows: Sequence[Row], traded: dict[FlavorResource, int]) -> None:
     for fr in sorted(traded):
-        borrowed = sum(row.owed.get(fr, 0) for row in rows)
-        if borrowed == 0:
-            continue
-        paid = sum(
-            (
-                Fraction(row.owed.get(fr, 0) * row.paid, sum(row.owed.values()))
-                for row in rows
-                if row.owed.get(fr, 0)
-            ),
-            start=Fraction(0),
-        )
-        pool = (traded[fr] * paid / borrowed).__floor__()
+        pool = _pool_of(rows, fr, traded[fr]) if traded[fr] else 0
         donors = [row for row in rows if row.offered.get(fr, 0) > 0]
-        if not donors:
+        if pool == 0 or not donors:
             continue
         gifts = water_fill([d.balance for d in donors], [d.offered[fr] for d in donors], pool)
         for donor, gift in zip(donors, gifts, strict=True):
@@ -154,15 +196,33 @@ def share_out(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def decay_factor(elapsed_ms: int, half_life_ms: int) -> int:
-    """Return the share of the distance that decays, in billionths."""
-    return round(1_000_000_000 * (1.0 - float(2.0 ** (-elapsed_ms / half_life_ms))))
+    """Return the share of the distance that decays, in billionths: the one float."""
+    return round(_BILLION * (1.0 - float(2.0 ** (-elapsed_ms / half_life_ms))))
+
+
+def _decay(rows: Sequence[Row], terms: CreditTerms, elapsed_ms: int) -> None:
+    if terms.half_life_ms is None:
+        return
+    factor = decay_factor(elapsed_ms, terms.half_life_ms)
+    for row in rows:
+        row.decayed = (row.balance - terms.initial) * factor // _BILLION
+        row.balance -= row.decayed
+
+
+def _clip(rows: Sequence[Row], ceiling: int | None) -> None:
+    if ceiling is None:
+        return
+    for row in rows:
+        if row.balance > ceiling:
+            row.clipped = row.balance - ceiling
+            row.balance = ceiling
 
 
 def settle(
     rows: Sequence[Row],
     traded: dict[FlavorResource, int],
     inflow: int,
-    terms: Terms,
+    terms: CreditTerms,
     elapsed_ms: int,
 ) -> Settled:
     """Settle one cohort.
@@ -178,21 +238,14 @@ def settle(
         InvariantViolation: The balances don't add up; a fault of this module.
     """
     before = sum(row.balance for row in rows)
-    _charge(rows, terms)
+    _charge(rows, terms.floor)
     _pay_out(rows, traded)
-    staying = [row for row in rows if not row.is_leaving]
-    for row, part in zip(staying, share_out(inflow, [r.weight for r in staying]), strict=True):
-        row.inflow = part
-        row.balance += part
-    if terms.half_life_ms is not None:
-        factor = decay_factor(elapsed_ms, terms.half_life_ms)
-        for row in staying:
-            row.decayed = (row.balance - terms.initial) * factor // 1_000_000_000
-            row.balance -= row.decayed
-    if terms.ceiling is not None:
-        for row in staying:
-            row.clipped = max(0, row.balance - terms.ceiling)
-            row.balance -= row.clipped
+    if inflow:
+        for row, part in zip(rows, share_out(inflow, [r.weight for r in rows]), strict=True):
+            row.inflow = part
+            row.balance += part
+    _decay(rows, terms, elapsed_ms)
+    _clip(rows, terms.ceiling)
     given = sum(row.inflow for row in rows)
     result = Settled(
         paid=sum(row.paid for row in rows),
@@ -203,7 +256,6 @@ def settle(
         decayed=sum(row.decayed for row in rows),
         clipped=sum(row.clipped for row in rows),
     )
-    change = result.paid_out + given - result.paid - result.decayed - result.clipped
-    if sum(row.balance for row in rows) - before != change:
+    if sum(row.balance for row in rows) - before != result.change:
         raise InvariantViolation("a settlement changed the sum of balances by more than it records")
     return result
