@@ -28,6 +28,8 @@ class Kubectl:
     def __init__(self, kubeconfig: Path) -> None:
         self._program = _find()
         self._environ = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        # Not in ~/.kube: what was discovered here is of no use to anybody else.
+        self._cache = kubeconfig.parent / "cache"
 
     async def apply_file(self, path: Path) -> None:
         """Apply a manifest.
@@ -46,6 +48,7 @@ class Kubectl:
     async def _run(self, arguments: list[str], stdin: bytes) -> str:
         process = await asyncio.create_subprocess_exec(
             self._program,
+            f"--cache-dir={self._cache}",
             *arguments,
             env=self._environ,
             stdin=asyncio.subprocess.PIPE,

@@ -258,10 +258,14 @@ class Server:
             headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
         )
         response.enable_chunked_encoding()
-        await response.prepare(request)
-        async for piece in watch.events():
-            await response.write(piece)
-        await response.write_eof()
+        try:
+            await response.prepare(request)
+            async for piece in watch.events():
+                await response.write(piece)
+            await response.write_eof()
+        except ConnectionError:
+            # The client has gone, as watchers do; there is nobody to tell.
+            pass
         return response
 
 

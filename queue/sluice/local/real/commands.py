@@ -22,6 +22,9 @@ _CLIENT_QPS: Final = 2000
 _CLIENT_BURST: Final = 4000
 
 
+LONGEST_SOCKET = "etcd-peer.sock"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """Where the files of one control plane are.
@@ -64,7 +67,7 @@ def etcd(programs: Programs, layout: Layout) -> list[str]:
             "data-dir": str(layout.file("etcd")),
             "listen-client-urls": f"unix://{layout.etcd_socket}",
             "advertise-client-urls": "http://localhost:2379",
-            "listen-peer-urls": f"unix://{layout.file('etcd-peer.sock')}",
+            "listen-peer-urls": f"unix://{layout.file(LONGEST_SOCKET)}",
             "initial-advertise-peer-urls": peer,
             "initial-cluster": f"sluice={peer}",
             "quota-backend-bytes": str(_ETCD_QUOTA_BYTES),

@@ -43,6 +43,8 @@ from sluice.log import get_logger
 _ADMIN_USER = "admin"
 _POLL_INTERVAL_S = 0.05
 _STOP_TIMEOUT_S = 5.0
+_SOCKET_PATH_BYTES_MAX = 107
+"""What the kernel takes as the path of a Unix socket."""
 _NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 
 log = get_logger(__name__)
@@ -168,7 +170,7 @@ class RealControlPlane:
         Raises:
             StartFailed: A program ended, or was not ready in time; its log is part of the message.
         """
-        folder = Path(tempfile.mkdtemp(prefix="sluice-", dir=self._options.parent))
+        folder = make_folder(self._options.parent)
         self._layout = commands.Layout(folder=folder)
         self._port = ReservedPort()
         self._reaper = Reaper(None if self._options.keeps_folder else folder)
@@ -342,6 +344,15 @@ async def _is_node_ready(client: Client, name: str) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions) and not any(
         taint["key"] == _NOT_READY_TAINT for taint in taints
     )
+
+
+def make_folder(parent: Path | None) -> Path:
+    """Make the folder of a plane, in the system's short one where a socket's path has no room."""
+    folder = Path(tempfile.mkdtemp(prefix="sluice-", dir=parent))
+    if len(str(folder / commands.LONGEST_SOCKET).encode()) <= _SOCKET_PATH_BYTES_MAX:
+        return folder
+    folder.rmdir()
+    return Path(tempfile.mkdtemp(prefix="sluice-", dir="/tmp"))
 
 
 def _write_private(path: Path, content: bytes) -> None:
