@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sluice.local.apiserver.seams import FieldWriter, Json, JsonView
-from sluice.local.apiserver.status import ApiError, Cause, apply_conflict
+from sluice.local.apiserver.status import ApiError, Cause, apply_conflict, invalid
 from sluice.local.merge import managed, paths, typed
 from sluice.local.merge.managed import Managed, Manager, Owned
-from sluice.local.merge.paths import EMPTY, FieldSet, Path, Tree
+from sluice.local.merge.paths import EMPTY, FieldSet, Tree
+from sluice.local.merge.shapes import misshapen
+from sluice.local.schema.causes import type_invalid
 from sluice.local.schema.structural import MISSING, Node
 
 _STRIPPED: Final[FieldSet] = frozenset(
@@ -77,6 +79,10 @@ def record_update(live: JsonView | None, new: Json, subject: Subject, writer: Fi
         # Ownership was cleared: nothing is tracked until somebody applies.
         _store(new, {})
         return
+    if misshapen(_plain(new, subject), subject.root, allows_duplicates=True):
+        # Validation will refuse it, unless the misshapen part is not taken from this writer.
+        _store(new, {})
+        return
     me = Manager.of(writer.manager, managed.UPDATE, writer.subresource, subject.api_version)
     after = _updated(_plain(live, subject), _plain(new, subject), subject, before, me, writer)
     _store(new, after)
@@ -130,7 +136,7 @@ def apply(
     me = Manager.of(writer.manager, managed.APPLY, writer.subresource, subject.api_version)
     current = _plain(live, subject)
     applied = _plain(config, subject)
-    _refuse_duplicates(applied, subject.root, ())
+    _refuse_misshapen(applied, subject)
     ignored = _ignored(writer)
     mine = paths.without_prefixes(typed.field_set(applied, subject.root), ignored)
     previous = before.get(me)
@@ -139,6 +145,8 @@ def apply(
     merged: Json = typed.merge(current, applied, subject.root)
     if previous is not None and previous.fields:
         merged = _pruned(merged, previous.fields, after, subject.root)
+    if not subject.is_builtin:
+        _refuse_nulls(merged, subject, writer)
     difference = typed.compare(current, merged, subject.root, is_builtin=subject.is_builtin)
     difference = difference.without(ignored)
     if not force:
@@ -219,23 +227,45 @@ def _named(manager: Manager, owned: Owned) -> str:
     return text
 
 
-def _refuse_duplicates(value: Any, node: Node, path: Path) -> None:
-    """Refuse a configuration that names one item twice: nobody could own it.
+def _refuse_nulls(merged: Json, subject: Subject, writer: FieldWriter) -> None:
+    """Refuse nulls that an apply leaves where none are taken; other writes just drop them.
 
     Raises:
-        ApiError: 500, as Kubernetes answers.
+        ApiError: 422, as if validated.
     """
-    if isinstance(value, dict) and node.map_type != "atomic":
-        for name, below in value.items():
-            _refuse_duplicates(below, typed.child_of(node, name), (*path, paths.field(name)))
-    elif isinstance(value, list) and typed.is_granular_list(node):
-        seen: set[str] = set()
-        for below in value:
-            element = paths.item(below, node)
-            if element is None:
-                continue
-            if element in seen:
-                text = f"{paths.show(path)}: duplicate entries for key {paths.show((element,))}"
-                raise ApiError("InternalError", f"failed to create typed patch object: {text}")
-            seen.add(element)
-            _refuse_duplicates(below, node.items or typed.DEDUCED, (*path, element))
+    is_status = writer.subresource == "status"
+    taken = {"status": merged.get("status")} if is_status else {
+        name: value for name, value in merged.items() if name != "status"
+    }  # fmt: skip
+    causes = []
+    for path, node in typed.nulls(taken, subject.root):
+        if path == "status":
+            continue
+        shown = path.removeprefix("status.") if is_status else path
+        detail = f'{shown} in body must be of type {node.type}: "null"'
+        causes.append(type_invalid(path, "null", detail))
+    if causes:
+        group = subject.api_version.partition("/")[0]
+        name = (merged.get("metadata") or {}).get("name", "")
+        raise invalid(group, str(merged.get("kind", "")), name, causes)
+
+
+def _refuse_misshapen(applied: Json, subject: Subject) -> None:
+    """Refuse a configuration that does not fit the schema, as Kubernetes does: with a 500.
+
+    Raises:
+        ApiError: It does not fit.
+    """
+    problems = misshapen(applied, subject.root)
+    if not problems:
+        return
+    metadata = applied.get("metadata") or {}
+    what = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    kind = f"{subject.api_version}, Kind={applied.get('kind', '')}"
+    listed = (
+        problems[0]
+        if len(problems) == 1
+        else "errors:\n" + "\n".join(f"  {problem}" for problem in problems)
+    )
+    # Kubernetes gives this failure no reason; its code is that of an internal error.
+    raise ApiError("", f"failed to create typed patch object ({what}; {kind}): {listed}", code=500)

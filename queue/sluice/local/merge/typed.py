@@ -7,6 +7,7 @@ maps, and lists a schema says nothing about, as one. Called by `ownership`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -166,6 +167,9 @@ def merge(live: Any, applied: Any, node: Node) -> Any:
         return live
     if live is MISSING:
         return applied
+    if applied is None and live and isinstance(live, dict | list) and _is_granular(node):
+        # Saying nothing about the parts of a map or list leaves them to their owners.
+        return live
     if isinstance(live, dict) and isinstance(applied, dict) and node.map_type != "atomic":
         return {
             name: merge(live.get(name, MISSING), applied.get(name, MISSING), child_of(node, name))
@@ -174,6 +178,11 @@ def merge(live: Any, applied: Any, node: Node) -> Any:
     if isinstance(live, list) and isinstance(applied, list) and is_granular_list(node):
         return _merge_lists(live, applied, node)
     return applied
+
+
+def _is_granular(node: Node) -> bool:
+    is_map = bool(node.properties) or node.additional is not None or node.type == "object"
+    return (is_map and node.map_type != "atomic") or is_granular_list(node)
 
 
 def _merge_lists(live: list[Any], applied: list[Any], node: Node) -> list[Any]:
@@ -247,6 +256,19 @@ def remove(value: Any, tree: Tree, node: Node) -> Any:
                 items.append(None if rest is MISSING else rest)
         return items or MISSING
     return value
+
+
+def nulls(value: Any, node: Node, path: str = "") -> Iterator[tuple[str, Node]]:
+    """Yield where a null stands that its schema neither takes nor replaces by a default."""
+    if value is None:
+        if path and node.type and not node.is_nullable and node.default is MISSING:
+            yield path, node
+    elif isinstance(value, dict):
+        for name, below in value.items():
+            yield from nulls(below, child_of(node, name), f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from nulls(below, node.items or DEDUCED, f"{path}[{index}]")
 
 
 def with_named_fields(found: FieldSet, node: Node) -> FieldSet:

@@ -14,13 +14,14 @@ from sluice.local.schema import builtin, causes
 from sluice.local.schema.cel.environment import CelError
 from sluice.local.schema.cel.escaping import needs_escape
 from sluice.local.schema.cel.rules import Rule, compile_rule, evaluate_rules
-from sluice.local.schema.correlation import compare
+from sluice.local.schema.correlation import compare, same
 from sluice.local.schema.defaulting import apply_defaults
 from sluice.local.schema.objectmeta import object_meta
 from sluice.local.schema.omitting import drop_empty
 from sluice.local.schema.pruning import prune
 from sluice.local.schema.structural import Node, compile_nodes
-from sluice.local.schema.validation import validate
+from sluice.local.schema.uniqueness import validate_lists
+from sluice.local.schema.validation import validate, validate_part
 
 _UNCHECKED = (
     "some validation rules were not checked because the object was invalid; correct the existing "
@@ -62,17 +63,42 @@ class CompiledSchema:
     def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
         """Return what is wrong with an object about to be stored."""
         before = compare(old, new)
-        found = validate(new, self._root, before)
         if self._source.is_builtin:
-            if not found:
-                found = builtin.validate(self._source.group, self._source.kind, new, old)
-            return found
+            found = validate(new, self._root, before)
+            return found or builtin.validate(self._source.group, self._source.kind, new, old)
+        has_status = "status" in self._root.properties
+        if old is not None and has_status and _is_status_write(new, old):
+            status = before.field("status", new.get("status"), self._root)
+            found = validate_part(
+                "status", new.get("status"), self._root.properties["status"], status
+            )
+        else:
+            found = validate(new, self._root, before)
+            found += [
+                Cause(reason=cause.reason, message=cause.message, field=f"metadata.{cause.field}")
+                for cause in validate(
+                    new.get("metadata") or {},
+                    object_meta(),
+                    before.field("metadata", new.get("metadata"), self._root),
+                )
+            ]
+        doubled = validate_lists(new, self._root)
+        # What was doubled already is not held against an update of something else.
+        if doubled and (old is None or not validate_lists(old, self._root)):
+            found += doubled
         if self._rules:
             if any(cause.reason in causes.BLOCKING for cause in found):
                 found.append(causes.invalid("", None, _UNCHECKED))
             else:
                 found += evaluate_rules(self._rules, new, self._root, before)
         return found
+
+
+def _is_status_write(new: JsonView, old: JsonView) -> bool:
+    """Tell whether nothing but status (and metadata) differs: a write to the subresource."""
+    names = (set(new) | set(old)) - {"status", "metadata"}
+    is_else_same = all(same(new.get(name), old.get(name)) for name in names)
+    return is_else_same and "status" in new and not same(new.get("status"), old.get("status"))
 
 
 class Compiler:

@@ -1,7 +1,8 @@
-"""Validates an object against a structural schema, with Kubernetes' texts and field paths.
+"""Validates values of an object against a structural schema, with Kubernetes' texts and paths.
 
-Errors of values that an update left alone are dropped (ratcheting). CEL rules are separate
-(`cel.rules`), as are the rules of built-in kinds (`builtin`). Called by `compiler`.
+Errors of values that an update left alone are dropped (ratcheting). Uniqueness in lists is
+separate (`uniqueness`), as are CEL rules (`cel.rules`) and the rules of built-in kinds
+(`builtin`). Called by `compiler`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,28 @@ _JSON_TYPES = {
 }  # fmt: skip
 
 
+_FORMATS = {int: "int64", float: "float64"}
+"""Formats by which Kubernetes names the types of numbers that a format forbids."""
+
+
 def validate(value: Any, node: Node, old: Old) -> list[Cause]:
     """Return what the value keywords of a schema refuse in an object, in the schema's order."""
     return _check(value, node, "", old)
+
+
+def validate_part(name: str, value: Any, node: Node, old: Old) -> list[Cause]:
+    """Return the same for one field of an object, as a status write is validated.
+
+    The API server then names fields in its texts from that field on, but in causes from the root.
+    """
+    found = []
+    for cause in _check(value, node, "", old):
+        below = "" if cause.field == causes.ROOT else cause.field
+        joint = "." if below and not below.startswith("[") else ""
+        found.append(
+            Cause(reason=cause.reason, message=cause.message, field=f"{name}{joint}{below}")
+        )
+    return found
 
 
 def type_name(value: Any) -> str:
@@ -50,14 +70,9 @@ def _check(value: Any, node: Node, path: str, old: Old) -> list[Cause]:
         return []
     found: list[Cause] = []
     if not has_type(value, node):
-        expected = "integer,string" if node.is_int_or_string else node.type
-        actual = type_name(value)
-        detail = f"{path} in body must be of type {expected}: {causes.show(actual)}"
-        found.append(causes.type_invalid(path, actual, detail))
-        found += _enum(value, node, path)
-        return found
+        found += _wrong_type(value, node, path)
     if value is None:
-        return _enum(value, node, path)
+        return found + _enum(value, node, path)
     keywords = node.value
     if keywords:
         found += _composites(value, keywords, path)
@@ -67,6 +82,20 @@ def _check(value: Any, node: Node, path: str, old: Old) -> list[Cause]:
     elif isinstance(value, list):
         found += _list(value, node, path, old)
     return found
+
+
+def _wrong_type(value: Any, node: Node, path: str) -> list[Cause]:
+    """Return the type error; where a format is given, Kubernetes names formats instead."""
+    form = node.value.get("format")
+    expected = "integer,string" if node.is_int_or_string else node.type
+    actual = type_name(value)
+    if form and value is not None:
+        if isinstance(value, list) and node.type == "string":
+            return []
+        if not isinstance(value, str | list):
+            expected, actual = form, _FORMATS.get(type(value), "")
+    detail = f"{path} in body must be of type {expected}: {causes.show(actual)}"
+    return [causes.type_invalid(path, actual, detail)]
 
 
 def _own(value: Any, node: Node, path: str) -> list[Cause]:
@@ -80,14 +109,18 @@ def _own(value: Any, node: Node, path: str) -> list[Cause]:
             detail = f"{path} in body must be of type {keywords['format']}: {causes.show(value)}"
             found.append(causes.type_invalid(path, value, detail))
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        bound = INTEGER_BOUNDS.get(keywords.get("format", "")) if node.type == "integer" else None
-        if bound is not None and not -bound <= value < bound:
-            detail = (
-                f"Checked value must be of type integer with format {keywords['format']} in {path}"
-            )
+        if node.type == "integer" and not _is_in_range(value, keywords.get("format", "")):
+            form = keywords.get("format")
+            what = f"with format {form}" if form in INTEGER_BOUNDS else "(default format)"
+            detail = f"Checked value must be of type integer {what} in {path}"
             found.append(causes.invalid("", "", detail))
         found += number_causes(value, keywords, path)
     return found + _enum(value, node, path)
+
+
+def _is_in_range(value: float, form: str) -> bool:
+    bound = INTEGER_BOUNDS.get(form, INTEGER_BOUNDS["int64"])
+    return float(value).is_integer() and -bound <= value < bound
 
 
 def _enum(value: Any, node: Node, path: str) -> list[Cause]:
@@ -131,37 +164,17 @@ def _list(value: list[Any], node: Node, path: str, old: Old) -> list[Cause]:
     if node.items is not None:
         for index, item in enumerate(value):
             found += _check(item, node.items, f"{path}[{index}]", old.item(item, node))
-    if node.list_type in ("set", "map"):
-        found += _duplicates(value, node, path)
-    return found
-
-
-def _duplicates(value: list[Any], node: Node, path: str) -> list[Cause]:
-    seen: set[str] = set()
-    reported: set[str] = set()
-    found: list[Cause] = []
-    for index, item in enumerate(value):
-        shown = item
-        if node.list_type == "map":
-            if not isinstance(item, dict):
-                continue
-            shown = {name: item[name] for name in node.map_keys if name in item}
-        key = causes.show(shown)
-        if key in seen and key not in reported:
-            found.append(causes.duplicate(f"{path}[{index}]", shown))
-            reported.add(key)
-        seen.add(key)
     return found
 
 
 def _composites(value: Any, keywords: dict[str, Any], path: str) -> list[Cause]:
-    """Return what `allOf`, `anyOf`, `oneOf` and `not` refuse, with the best failed alternative."""
+    """Return what `allOf`, `anyOf`, `oneOf` and `not` refuse, and how the first alternative failed."""
     found: list[Cause] = []
     if "anyOf" in keywords:
         results = [_check(value, item, path, Old()) for item in keywords["anyOf"]]
         if all(results):
             found.append(_composite(path, "must validate at least one schema (anyOf)"))
-            found += _shortest(results)
+            found += results[0]
     if "oneOf" in keywords:
         results = [_check(value, item, path, Old()) for item in keywords["oneOf"]]
         valid = sum(not result for result in results)
@@ -170,7 +183,7 @@ def _composites(value: Any, keywords: dict[str, Any], path: str) -> list[Cause]:
             text = f"must validate one and only one schema (oneOf). {what}"
             found.append(_composite(path, text))
             if not valid:
-                found += _shortest(results)
+                found += results[0]
     if "allOf" in keywords:
         results = [_check(value, item, path, Old()) for item in keywords["allOf"]]
         for result in results:
@@ -181,10 +194,6 @@ def _composites(value: Any, keywords: dict[str, Any], path: str) -> list[Cause]:
     if "not" in keywords and not _check(value, keywords["not"], path, Old()):
         found.append(_composite(path, "must not validate the schema (not)"))
     return found
-
-
-def _shortest(results: list[list[Cause]]) -> list[Cause]:
-    return min(results, key=lambda result: len(result))
 
 
 def _composite(path: str, text: str) -> Cause:

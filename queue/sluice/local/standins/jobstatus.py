@@ -164,13 +164,25 @@ def _set_suspended(
 ) -> None:
     if job["spec"].get("suspend"):
         if records.set_condition(
-            conditions, SUSPENDED, "True", now, reason="JobSuspended", message="Job suspended"
+            conditions,
+            SUSPENDED,
+            "True",
+            now,
+            reason="JobSuspended",
+            message="Job suspended",
+            is_probed=True,
         ):
             notices.append(Notice(reason="Suspended", note="Job suspended"))
         return
     has_condition = any(condition["type"] == SUSPENDED for condition in conditions)
     if has_condition and records.set_condition(
-        conditions, SUSPENDED, "False", now, reason="JobResumed", message="Job resumed"
+        conditions,
+        SUSPENDED,
+        "False",
+        now,
+        reason="JobResumed",
+        message="Job resumed",
+        is_probed=True,
     ):
         notices.append(Notice(reason="Resumed", note="Job resumed"))
         # A resumed Job's deadline starts anew.
@@ -186,12 +198,12 @@ def _set_end(
     notices: list[Notice],
 ) -> None:
     first, last = (_SUCCESS_CRITERIA, COMPLETE) if end.is_success else (_FAILURE_TARGET, FAILED)
-    text = {"reason": end.reason, "message": end.message}
-    records.set_condition(conditions, first, "True", now, **text)
+    text: dict[str, str] = {"reason": end.reason, "message": end.message}
+    records.set_condition(conditions, first, "True", now, is_probed=True, **text)
     if counts.active or counts.terminating:
         return
     status.setdefault("startTime", now)
-    if records.set_condition(conditions, last, "True", now, **text):
+    if records.set_condition(conditions, last, "True", now, is_probed=True, **text):
         if end.is_success:
             status["completionTime"] = now
             notices.append(Notice(reason="Completed", note="Job completed"))

@@ -57,7 +57,14 @@ def is_true(obj: View, kind: str) -> bool:
 
 
 def set_condition(
-    conditions: list[Json], kind: str, status: str, now: str, *, reason: str = "", message: str = ""
+    conditions: list[Json],
+    kind: str,
+    status: str,
+    now: str,
+    *,
+    reason: str = "",
+    message: str = "",
+    is_probed: bool = False,
 ) -> bool:
     """Set a condition in place; return whether anything changed.
 
@@ -68,7 +75,9 @@ def set_condition(
         now: RFC 3339 time of a transition.
         reason: CamelCase word, may be empty.
         message: Sentence, may be empty.
+        is_probed: Also set lastProbeTime, as the Job controller does.
     """
+    probed: Json = {"lastProbeTime": now} if is_probed else {}
     wanted: Json = {"type": kind, "status": status}
     if reason:
         wanted["reason"] = reason
@@ -81,9 +90,9 @@ def set_condition(
         if same:
             return False
         moved = now if found.get("status") != status else found.get("lastTransitionTime", now)
-        conditions[index] = {**wanted, "lastTransitionTime": moved}
+        conditions[index] = {**wanted, **probed, "lastTransitionTime": moved}
         return True
-    conditions.append({**wanted, "lastTransitionTime": now})
+    conditions.append({**wanted, **probed, "lastTransitionTime": now})
     return True
 
 

@@ -6,6 +6,7 @@ JSON. Used by the rules of schemas and by the match conditions of admission.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -18,6 +19,8 @@ from cel_expr_python.ext.ext_optional import ExtOptional
 from cel_expr_python.ext.ext_strings import ExtStrings
 
 from sluice.local.schema.cel.library import declarations
+
+_INDEX_ERROR = re.compile(r"Index error: index=(-?\d+)")
 
 
 class CelError(Exception):
@@ -86,6 +89,9 @@ def _runtime_text(text: str) -> str:
     missing = text.partition('Key not found in map : "')[2]
     if missing:
         return f"no such key: {missing.rstrip(chr(34))}"
+    out_of_bounds = _INDEX_ERROR.search(text)
+    if out_of_bounds is not None:
+        return f"index out of bounds: {out_of_bounds.group(1)}"
     if "No matching overloads found" in text:
         return "no such overload"
     return text.partition(": ")[2] or text
