@@ -15,6 +15,10 @@ from sluice.local.apiserver.calls import Call
 from sluice.local.apiserver.seams import Gvk, Json
 from sluice.local.apiserver.status import ApiError, Reason, bad_request
 
+_PROTOBUF_HINT = (
+    ". This API server reads JSON only, and this command of kubectl sends protobuf: add "
+    "--dry-run=client -o yaml to it and pipe its output to kubectl apply -f -"
+)
 _BODY_TYPES = ("", "application/json", "application/yaml")
 
 
@@ -57,7 +61,7 @@ def check_media_type(content_type: str, accepted: tuple[str, ...] = _BODY_TYPES)
         raise ApiError(
             Reason.UNSUPPORTED_MEDIA_TYPE,
             "the body of the request was in an unknown format - accepted media types include: "
-            f"{listed}",
+            f"{listed}{_PROTOBUF_HINT if 'protobuf' in content_type else ''}",
             details={},
         )
 

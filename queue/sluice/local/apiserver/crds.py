@@ -6,6 +6,7 @@ real API server sets them a moment later.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ from sluice.local.apiserver.seams import Json, JsonView, SchemaCompiler, TypeSch
 from sluice.local.apiserver.status import ApiError, Cause
 from sluice.local.apiserver.structural import check_structural
 
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 GROUP, PLURAL = "apiextensions.k8s.io", "customresourcedefinitions"
 
@@ -102,8 +105,9 @@ class CrdBehaviour(Behaviour):
         status["acceptedNames"] = {} if taken else dict(names)
         stored = status.setdefault("storedVersions", [])
         for version in spec.get("versions") or ():
-            if version.get("storage") and version["name"] not in stored:
-                stored.append(version["name"])
+            name = version.get("name")
+            if version.get("storage") and name and name not in stored:
+                stored.append(name)
 
     def _taken(self, obj: JsonView) -> str:
         spec = obj["spec"]
@@ -117,7 +121,9 @@ class CrdBehaviour(Behaviour):
         """Check name, versions, schemas and what must not change."""
         spec = new["spec"]
         names = spec.get("names") or {}
-        causes = []
+        causes = _missing(spec)
+        if causes:
+            return causes
         expected = f"{names.get('plural', '')}.{spec.get('group', '')}"
         if new["metadata"]["name"] != expected:
             causes.append(
@@ -127,7 +133,7 @@ class CrdBehaviour(Behaviour):
                     'must be spec.names.plural+"."+spec.group',
                 )
             )
-        storage = [v["name"] for v in spec.get("versions") or () if v.get("storage")]
+        storage = [v.get("name") for v in spec.get("versions") or () if v.get("storage")]
         if len(storage) != 1:
             causes.append(
                 _invalid(
@@ -179,6 +185,44 @@ class CrdBehaviour(Behaviour):
                 where = f"{path}.additionalPrinterColumns[{i}].jsonPath"
                 return [_invalid(where, column.get("jsonPath"), str(error))]
         return []
+
+
+_SCOPES = ("Cluster", "Namespaced")
+
+
+def _missing(spec: JsonView) -> list[Cause]:
+    """Return what a CRD must name and does not."""
+    names = spec.get("names") or {}
+    values = {
+        "spec.group": spec.get("group"),
+        "spec.names.plural": names.get("plural"),
+        "spec.names.singular": names.get("singular"),
+        "spec.names.kind": names.get("kind"),
+        "spec.names.listKind": names.get("listKind"),
+    }
+    for i, version in enumerate(spec.get("versions") or ()):
+        values[f"spec.versions[{i}].name"] = version.get("name")
+    causes = [
+        Cause(reason="FieldValueRequired", message="Required value", field=path)
+        for path, value in values.items()
+        if not value
+    ]
+    for path in ("spec.group", "spec.names.plural"):
+        if values[path] and not _NAME.fullmatch(values[path] or ""):
+            causes.append(_invalid(path, values[path], "must be a lowercase DNS name"))
+    seen: set[str] = set()
+    for i, version in enumerate(spec.get("versions") or ()):
+        name = version.get("name") or ""
+        if name in seen or (name and not _LABEL.fullmatch(name)):
+            why = "must be unique" if name in seen else "must be a lowercase DNS label"
+            causes.append(_invalid(f"spec.versions[{i}].name", name, why))
+        seen.add(name)
+    if spec.get("scope") not in _SCOPES:
+        message = f'Unsupported value: "{spec.get("scope", "")}": supported values: ' + ", ".join(
+            f'"{scope}"' for scope in _SCOPES
+        )
+        causes.append(Cause(reason="FieldValueNotSupported", message=message, field="spec.scope"))
+    return causes
 
 
 def _join(prefix: str, field: str) -> str:

@@ -103,9 +103,6 @@ def definition(name: str, node: dict[str, Any]) -> dict[str, Any]:
     out = shrink(node)
     if name in OPAQUE:
         return {"x-kubernetes-preserve-unknown-fields": True}
-    if name.endswith(".JSONSchemaProps"):
-        # Its fields hold schemas of others; the compiler of CRD schemas checks them.
-        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if out.get("format") == "int-or-string":
         return {"x-kubernetes-int-or-string": True}
     out.pop("x-kubernetes-group-version-kind", None)

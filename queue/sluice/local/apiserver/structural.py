@@ -17,6 +17,53 @@ _REFUSED = ("$ref", "definitions", "dependencies", "deprecated", "discriminator"
 _LIST_TYPES = ("atomic", "map", "set")
 
 
+_SHAPES: dict[str, tuple[type, ...]] = {
+    "properties": (dict,),
+    "items": (dict,),
+    "additionalProperties": (dict, bool),
+    "not": (dict,),
+    **dict.fromkeys(("required", "enum", "allOf", "anyOf", "oneOf"), (list,)),
+    **dict.fromkeys(("x-kubernetes-validations", "x-kubernetes-list-map-keys"), (list,)),
+    **dict.fromkeys(("type", "format", "pattern", "description", "title"), (str,)),
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), (int, float)),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (int,)),
+    **dict.fromkeys(("minProperties", "maxProperties"), (int,)),
+    **dict.fromkeys(("nullable", "exclusiveMinimum", "exclusiveMaximum"), (bool,)),
+    "x-kubernetes-preserve-unknown-fields": (bool,),
+    "x-kubernetes-int-or-string": (bool,),
+    "x-kubernetes-embedded-resource": (bool,),
+}
+"""JSON types of a schema's keywords; the CRD's own type leaves them open below `items`."""
+
+_ENTRIES: dict[str, type] = {
+    "required": str,
+    "x-kubernetes-list-map-keys": str,
+    "allOf": dict,
+    "anyOf": dict,
+    "oneOf": dict,
+    "x-kubernetes-validations": dict,
+}
+
+
+def _check_shapes(node: JsonView, path: str) -> Iterator[Cause]:
+    """Yield the keywords whose values have the wrong JSON type."""
+    for key, shapes in _SHAPES.items():
+        if key not in node:
+            continue
+        value = node[key]
+        fits = isinstance(value, shapes) and not (isinstance(value, bool) and bool not in shapes)
+        if fits and key in _ENTRIES:
+            fits = all(isinstance(entry, _ENTRIES[key]) for entry in value)
+        if fits and key == "x-kubernetes-validations":
+            fits = all(isinstance(rule.get("rule"), str) for rule in value)
+        if fits and key in ("allOf", "anyOf", "oneOf"):
+            for i, entry in enumerate(value):
+                yield from _check_shapes(entry, f"{path}.{key}[{i}]")
+        if not fits:
+            message = "Invalid value: wrong type for this keyword"
+            yield _cause("FieldValueTypeInvalid", message, f"{path}.{key}")
+
+
 def _cause(reason: str, message: str, path: str) -> Cause:
     return Cause(reason=reason, message=message, field=path)
 
@@ -48,6 +95,10 @@ def check_structural(schema: Any, path: str) -> Iterator[Cause]:
 
 
 def _check(node: JsonView, path: str, empty: str) -> Iterator[Cause]:
+    wrong = list(_check_shapes(node, path))
+    if wrong:
+        yield from wrong
+        return
     yield from _check_type(node, path, empty)
     for key in _REFUSED:
         if key in node:
