@@ -254,6 +254,16 @@ async def install_crds(plane: RealControlPlane, kubectl: Path) -> None:
                     break
 
 
+async def until_quiet(plane: RealControlPlane) -> None:
+    """Wait until the API server has done what new CRDs make it do (schemas, OpenAPI documents)."""
+    pid = plane.pids()["kube-apiserver"]
+    for _ in range(30):
+        before_s = cpu_s(pid)
+        await asyncio.sleep(2)
+        if cpu_s(pid) - before_s < 0.3:
+            return
+
+
 async def show_progress(load: Load) -> None:
     """Print a line a second to standard error."""
     while True:
@@ -267,9 +277,11 @@ async def measure(plane: RealControlPlane, arguments: argparse.Namespace) -> Non
     options = ClientOptions(qps=0, connections_max=CREATORS + FINISHERS + 4)
     async with Client(plane.access(), options=options, observer=requests) as client:
         await create_queues(client)
+        await until_quiet(plane)
         with manager_process(plane.kubeconfig) as manager:
             assert manager.stdout is not None
             ready = json.loads(await asyncio.to_thread(manager.stdout.readline))
+            await until_quiet(plane)
             requests.counts.clear()
             before = {name: cpu_s(pid) for name, pid in plane.pids().items()}
             manager_before_s = cpu_s(manager.pid)

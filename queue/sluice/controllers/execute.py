@@ -20,6 +20,7 @@ from sluice.clock import Clock
 from sluice.controllers import commands as effects
 from sluice.controllers.caches import Caches, Json
 from sluice.controllers.notes import Notes
+from sluice.controllers.pace import Informing, Pace
 from sluice.controllers.write import NotLeading, Writer
 from sluice.engine.commands import Command, MarkPending
 from sluice.kube.backoff import Backoff
@@ -32,7 +33,6 @@ ORDERS_MAX: Final = 2000
 """Commands that may wait: beyond it the engine runs no further cycle, so that what it decides is
 not minutes ahead of what is written."""
 MARK_INTERVAL_S: Final = 1.0
-MARK_WAIT_S_MAX: Final = 5.0
 _MARK_RETRY_S: Final = 0.5
 _ATTEMPTS_MAX: Final = 8
 _RETRY_S: Final = 0.1
@@ -59,7 +59,6 @@ class _Order:
 
     command: Command
     generation: int
-    at_s: float
 
 
 class Executor:
@@ -76,6 +75,7 @@ class Executor:
         writer: Writer,
         notes: Notes,
         reports: Reports,
+        pace: Pace,
         *,
         clock: Clock,
         workers: int,
@@ -88,6 +88,7 @@ class Executor:
             writer: How they are written.
             notes: Where events go.
             reports: Hears how commands ended.
+            pace: How fast reasons for waiting may go.
             clock: Time.
             workers: Commands written at once.
             tracks_pods: Admitted Workloads of jobs get a PodsReady condition.
@@ -96,12 +97,12 @@ class Executor:
         self._writer = writer
         self._notes = notes
         self._reports = reports
+        self._pace = pace
         self._clock = clock
         self._workers = workers
         self._tracks_pods = tracks_pods
         self._queue = WorkQueue[str]()
         self._orders: dict[str, deque[_Order]] = {}
-        self._urgent_count = 0
         self._marked_s: dict[str, float] = {}
         self._room = asyncio.Event()
         self._room.set()
@@ -115,7 +116,7 @@ class Executor:
         for command in commands:
             cached = self._caches.workloads.store.get(command.workload)
             generation = 0 if cached is None else cached.record.generation
-            order = _Order(command=command, generation=generation, at_s=now_s)
+            order = _Order(command=command, generation=generation)
             orders = self._orders.setdefault(command.workload, deque())
             if orders and isinstance(orders[-1].command, MarkPending):
                 orders.pop()
@@ -124,7 +125,6 @@ class Executor:
             if isinstance(command, MarkPending):
                 self._queue.add_after(command.workload, self._mark_wait_s(command, now_s))
             else:
-                self._urgent_count += 1
                 self._queue.add(command.workload)
         if len(self._orders) >= ORDERS_MAX:
             self._room.clear()
@@ -151,7 +151,6 @@ class Executor:
         self._queue.close()
         orders, self._orders = self._orders, {}
         self._queue = WorkQueue[str]()
-        self._urgent_count = 0
         self._room.set()
         for waiting in orders.values():
             for order in waiting:
@@ -171,22 +170,16 @@ class Executor:
         while orders:
             order = orders[0]
             is_mark = isinstance(order.command, MarkPending)
-            if is_mark and self._stands_back(order):
-                self._queue.add_after(key, _MARK_RETRY_S)
+            if is_mark and (wait_s := self._pace.wait_s(Informing.REASONS)) > 0:
+                self._queue.add_after(key, max(wait_s, _MARK_RETRY_S))
                 return
             # It stays in the list while it runs: a cancelled one is reported as failed.
             await self._execute(order)
             if orders and orders[0] is order:
                 orders.popleft()
-            if not is_mark:
-                self._urgent_count -= 1
         self._orders.pop(key, None)
         if len(self._orders) < ORDERS_MAX:
             self._room.set()
-
-    def _stands_back(self, order: _Order) -> bool:
-        waited_s = self._clock.monotonic_s() - order.at_s
-        return self._urgent_count > self._workers and waited_s < MARK_WAIT_S_MAX
 
     async def _execute(self, order: _Order) -> None:
         command = order.command
@@ -268,6 +261,8 @@ class Executor:
         self.written_count += 1
         if isinstance(command, MarkPending):
             self._remember_mark(command.workload)
+        else:
+            self._pace.decided()
         for note in outcome.notes:
             self._notes.record(answer, effects.REPORTER, note)
         return str(answer["metadata"]["resourceVersion"])

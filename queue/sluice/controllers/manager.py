@@ -23,6 +23,7 @@ from sluice.controllers.jobs_context import JobContext
 from sluice.controllers.lookups import CachedLookups
 from sluice.controllers.notes import Notes
 from sluice.controllers.options import ManagerOptions
+from sluice.controllers.pace import Pace
 from sluice.controllers.priority import PriorityClassController
 from sluice.controllers.queues import QueueController
 from sluice.controllers.reconcile import Reconciler
@@ -84,7 +85,8 @@ class Manager:
         self.caches = Caches(client, registry)
         self.scheduler = Scheduler(Engine(options.engine), self._clock)
         self.events = EventRecorder(client, instance=options.identity, clock=self._clock)
-        self.notes = Notes(self.events, self._clock)
+        self._pace = Pace(self._clock)
+        self.notes = Notes(self.events, self._pace)
         self.lookups = CachedLookups(self.caches, client)
         self._writer = Writer(client, is_leading=lambda: self.is_leading)
         self._foreign = ForeignLeader(client, clock=self._clock)
@@ -106,6 +108,7 @@ class Manager:
             self._writer,
             self.notes,
             self.scheduler,
+            self._pace,
             clock=self._clock,
             workers=options.workers.commands,
             tracks_pods=options.jobs.pods_ready,
@@ -121,6 +124,7 @@ class Manager:
             self.scheduler.engine,
             self._writer,
             self.notes,
+            self._pace,
             options=options.lifecycle,
             clock=self._clock,
             workers=workers.workloads,
@@ -129,6 +133,7 @@ class Manager:
             self.caches,
             self.scheduler,
             self._writer,
+            self._pace,
             clock=self._clock,
             workers=workers.queues,
             interval_s=options.status_interval_s,

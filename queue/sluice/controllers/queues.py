@@ -18,17 +18,15 @@ from sluice.api.records import Kind
 from sluice.clock import Clock
 from sluice.controllers import queue_status
 from sluice.controllers.caches import Caches, Json
+from sluice.controllers.pace import Informing, Pace
 from sluice.controllers.reconcile import DONE, After, Reconciler, Result
 from sluice.controllers.scheduler import Scheduler
 from sluice.controllers.write import Writer
 from sluice.engine.engine import Engine
 from sluice.jobs.difference import same
 from sluice.kube.informer import Handlers, Informer
-from sluice.kube.limits import TokenBucket
 
 CHANGES_INTERVAL_S: Final = 0.1
-WRITES_PER_S: Final = 20.0
-WRITES_BURST: Final = 60
 _IDLE_S: Final = 30.0
 
 
@@ -40,6 +38,7 @@ class QueueController:
         caches: Caches,
         scheduler: Scheduler,
         writer: Writer,
+        pace: Pace,
         *,
         clock: Clock,
         workers: int,
@@ -52,6 +51,7 @@ class QueueController:
             caches: Where queues are read.
             scheduler: Owns the engine and says when it may have changed.
             writer: How queues are written.
+            pace: How fast statuses may go.
             clock: Time.
             workers: Queues written at once.
             interval_s: Least seconds between two writes of one object.
@@ -67,7 +67,7 @@ class QueueController:
         self._version = 0
         self._active: dict[str, bool] = {}
         self._written_s: dict[str, float] = {}
-        self._bucket = TokenBucket(qps=WRITES_PER_S, burst=WRITES_BURST, clock=clock)
+        self._pace = pace
         self._informers: dict[Kind, Informer[Any]] = {
             Kind.CLUSTER_QUEUE: caches.cluster_queues,
             Kind.LOCAL_QUEUE: caches.local_queues,
@@ -140,9 +140,8 @@ class QueueController:
         wait_s = self._written_s.get(key, -self._interval_s) + self._interval_s - now_s
         if wait_s > 0:
             return After(wait_s)
-        wait_s = self._bucket.reserve()
+        wait_s = self._pace.wait_s(Informing.QUEUE_STATUS)
         if wait_s > 0:
-            self._bucket.give_back()
             return After(wait_s)
         self._written_s[key] = now_s
         try:

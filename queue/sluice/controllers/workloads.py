@@ -11,19 +11,26 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sluice.api import names
+from sluice.api.conditions import ConditionType, PendingReason
 from sluice.api.errors import NotFound
 from sluice.api.records import ClusterQueue, LocalQueue, Workload
 from sluice.clock import Clock
 from sluice.controllers.caches import BY_CLUSTER_QUEUE, BY_QUEUE, CachedWorkload, Caches, Json
 from sluice.controllers.notes import WORKLOAD_CONTROLLER, Notes, job_controller
+from sluice.controllers.pace import Informing, Pace
 from sluice.controllers.reconcile import DONE, After, Reconciler, Result
 from sluice.controllers.write import Writer, without_finalizer
 from sluice.engine.engine import Engine
 from sluice.engine.lifecycle import next_step
 from sluice.engine.lifecycle_facts import Facts, LifecycleOptions, Note, Step
+from sluice.engine.lifecycle_reason import parked_reason
 from sluice.kube.informer import Handlers
 
 _LOOK_AGAIN_S_MAX: Final = 3600.0
+_LOOK_AGAIN_S_MIN: Final = 0.05
+_PARKED_S_MIN: Final = 1.0
+"""Most Workloads that are parked unexamined for less than this are never seen waiting."""
+_PARKED_AGAIN_S: Final = 5.0
 _RETENTION_OVER: Final = Note(
     reason="Deleted", message="Deleted job: deactivation retention period expired"
 )
@@ -38,6 +45,7 @@ class WorkloadController:
         engine: Engine,
         writer: Writer,
         notes: Notes,
+        pace: Pace,
         *,
         options: LifecycleOptions,
         clock: Clock,
@@ -47,6 +55,7 @@ class WorkloadController:
         self._engine = engine
         self._writer = writer
         self._notes = notes
+        self._pace = pace
         self._options = options
         self._clock = clock
         self.reconciler = Reconciler(
@@ -108,14 +117,35 @@ class WorkloadController:
         raw = self._caches.workloads.store.raw(key)
         if cached is None or raw is None:
             return DONE
-        step = next_step(raw, self._facts(cached.record), self._options, self._clock.now_ms())
+        parked, wait_s = self._parked(cached)
+        facts = self._facts(cached.record, parked)
+        step = next_step(raw, facts, self._options, self._clock.now_ms())
         await self._carry_out(raw, cached, step)
-        if step.look_again_ms is None:
-            return DONE
-        wait_s = max(0.05, (step.look_again_ms - self._clock.now_ms()) / 1000)
-        return After(min(wait_s, _LOOK_AGAIN_S_MAX))
+        if step.look_again_ms is not None:
+            due_s = (step.look_again_ms - self._clock.now_ms()) / 1000
+            wait_s = min(due_s, _LOOK_AGAIN_S_MAX if wait_s is None else wait_s)
+        return DONE if wait_s is None else After(max(_LOOK_AGAIN_S_MIN, wait_s))
 
-    def _facts(self, workload: Workload) -> Facts:
+    def _parked(self, cached: CachedWorkload) -> tuple[tuple[str, str] | None, float | None]:
+        """Return what to write of a Workload that waits unexamined, or the seconds to ask again."""
+        record = cached.record
+        present = record.conditions.get(ConditionType.QUOTA_RESERVED)
+        if present is not None and present.reason != PendingReason.PENDING_EVALUATION:
+            return None, None
+        if cached.is_finished or not record.active:
+            return None, None
+        since_ms = record.created_ms if present is None else present.at_ms
+        age_s = (self._clock.now_ms() - since_ms) / 1000
+        if age_s < _PARKED_S_MIN:
+            return None, _PARKED_S_MIN
+        # Asked ever less often: what waits in its heap for hours is not looked at each second.
+        again_s = min(max(_PARKED_AGAIN_S, age_s / 2), _LOOK_AGAIN_S_MAX)
+        parked = parked_reason(self._engine, record.key)
+        if parked is None or self._pace.wait_s(Informing.REASONS) > 0:
+            return None, again_s
+        return parked, None
+
+    def _facts(self, workload: Workload, parked: tuple[str, str] | None) -> Facts:
         name = self._caches.cluster_queue_name(workload)
         # The engine observes in the same turn as the cache, so it knows what is cached.
         status = self._engine.cluster_queue_status(names.ClusterQueueName(name)) if name else None
@@ -125,6 +155,7 @@ class WorkloadController:
             cluster_queue_name=name,
             cluster_queue=self._caches.cluster_queues.store.get(name) if name else None,
             cluster_queue_active=status is not None and status.is_active,
+            parked=parked,
         )
 
     async def _carry_out(self, raw: Json, cached: CachedWorkload, step: Step) -> None:

@@ -68,6 +68,8 @@ class Facts:
         cluster_queue_name: The one that holds its quota, else the LocalQueue's; may be empty.
         cluster_queue: None when there is no such ClusterQueue.
         cluster_queue_active: Status of its Active condition, as the engine has it.
+        parked: Reason and message of the scheduler, when it parked the Workload without writing
+            them and they shall be written now.
     """
 
     local_queue_name: str
@@ -75,6 +77,7 @@ class Facts:
     cluster_queue_name: str
     cluster_queue: ClusterQueue | None
     cluster_queue_active: bool = True
+    parked: tuple[str, str] | None = None
 
 
 def required_checks(queue: ClusterQueue, assigned: Iterable[str] | None) -> list[str]:

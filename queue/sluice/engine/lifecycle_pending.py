@@ -8,7 +8,8 @@ Pure. Source: docs/spec/api.md 4.2 (QuotaReserved, evaluation order). Called by 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from sluice.api import conditions, names
 from sluice.api.conditions import ConditionType, PendingReason
@@ -61,6 +62,12 @@ def explain(draft: Draft, facts: Facts, options: LifecycleOptions) -> None:
                 Note(reason=str(_shown(reason, options)), message=message, type=kind)
             )
         return
+    if facts.parked is not None and not _says_why(present):
+        reason_text, message = facts.parked
+        draft.status = transitions.mark_pending(
+            draft.status, draft.at, reason=reason_text, message=message
+        )
+        return
     if present is None or not _is_ours(str(present.get("reason")), str(present.get("message"))):
         return
     if str(present.get("message")).startswith(_GATED):
@@ -86,6 +93,20 @@ def _blocker(draft: Draft, facts: Facts) -> _Blocker | None:
     if gates := annotations.get(names.ADMISSION_GATED_BY, "").strip():
         return PendingReason.ADMISSION_GATED, f"{_GATED}{gates}"
     return None
+
+
+def _says_why(present: Mapping[str, Any] | None) -> bool:
+    """Tell whether a condition already gives a reason of the scheduler's.
+
+    It stays then, unlike in Kueue (docs/spec/api.md 4.2): what an attempt said of this Workload
+    tells more than that another one failed.
+    """
+    if present is None:
+        return False
+    reason = str(present.get("reason"))
+    if reason in (PendingReason.PENDING_EVALUATION, PendingReason.PENDING):
+        return False
+    return not _is_ours(reason, str(present.get("message")))
 
 
 def _is_ours(reason: str, message: str) -> bool:
