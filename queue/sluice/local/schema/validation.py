@@ -168,7 +168,7 @@ def _list(value: list[Any], node: Node, path: str, old: Old) -> list[Cause]:
 
 
 def _composites(value: Any, keywords: dict[str, Any], path: str) -> list[Cause]:
-    """Return what `allOf`, `anyOf`, `oneOf` and `not` refuse, and how the first alternative failed."""
+    """Return what the combining keywords refuse; for alternatives also how the first failed."""
     found: list[Cause] = []
     if "anyOf" in keywords:
         results = [_check(value, item, path, Old()) for item in keywords["anyOf"]]
