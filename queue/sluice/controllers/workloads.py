@@ -140,10 +140,10 @@ class WorkloadController:
             return None, _PARKED_S_MIN
         # Asked ever less often: what waits in its heap for hours is not looked at each second.
         again_s = min(max(_PARKED_AGAIN_S, age_s / 2), _LOOK_AGAIN_S_MAX)
-        parked = parked_reason(self._engine, record.key)
-        if parked is None or self._pace.wait_s(Informing.REASONS) > 0:
+        if self._pace.wait_s(Informing.REASONS) > 0:
             return None, again_s
-        return parked, None
+        parked = parked_reason(self._engine, record.key)
+        return (None, again_s) if parked is None else (parked, None)
 
     def _facts(self, workload: Workload, parked: tuple[str, str] | None) -> Facts:
         name = self._caches.cluster_queue_name(workload)

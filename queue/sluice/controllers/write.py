@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sluice.api import names
 from sluice.api.errors import SluiceError
 from sluice.jobs.difference import Json, merge_patch
 from sluice.kube.client import Client
@@ -87,6 +88,7 @@ class Writer:
             metadata["name"],
             patch,
             subresource=subresource,
+            field_manager=names.FIELD_MANAGER,
         )
         return _seen(informer, answer)
 
@@ -98,7 +100,9 @@ class Writer:
             KubeError: Any other refusal.
         """
         self.check()
-        answer = await self.client.create(informer.resource, namespace, body)
+        answer = await self.client.create(
+            informer.resource, namespace, body, field_manager=names.FIELD_MANAGER
+        )
         return _seen(informer, answer)
 
     async def delete(self, informer: Informer[Any], raw: Json, *, propagation: str = "") -> None:
