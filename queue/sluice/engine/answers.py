@@ -9,9 +9,9 @@ from sluice.api.names import ClusterQueueName, CohortName, FlavorName, LocalQueu
 from sluice.api.records import ClusterQueue, StopPolicy
 from sluice.engine import activity, messages
 from sluice.engine.fairshare import reported, share
+from sluice.engine.pending import bypassed
 from sluice.engine.states import (
-    ACTIVE,
-    INADMISSIBLE,
+    PENDING,
     RESERVED,
     ClusterQueueState,
     WorkloadState,
@@ -29,7 +29,6 @@ from sluice.engine.status import (
 from sluice.engine.world import World
 
 _Totals = dict[tuple[FlavorName, ResourceName], int]
-_PLACES = {ACTIVE: Place.ACTIVE, INADMISSIBLE: Place.INADMISSIBLE, RESERVED: Place.RESERVED}
 
 
 def cluster_queue_status(world: World, name: ClusterQueueName) -> ClusterQueueStatus | None:
@@ -44,7 +43,7 @@ def cluster_queue_status(world: World, name: ClusterQueueName) -> ClusterQueueSt
     has_cohort = cq.record.cohort is not None
     return ClusterQueueStatus(
         name=name,
-        pending=cq.active_count + len(cq.inadmissible),
+        pending=cq.active_count + cq.parked_count,
         reserving=len(held),
         admitted=len(admitted),
         reservation=_flavor_usage(cq.record, _totals(held), has_cohort),
@@ -66,7 +65,7 @@ def local_queue_status(world: World, key: LocalQueueKey) -> LocalQueueStatus | N
     held = [wl for wl in mine if wl.place == RESERVED]
     admitted = [wl for wl in held if wl.is_admitted]
     is_stopped = state.record.stop_policy is not StopPolicy.NONE
-    pending = sum(wl.place in (ACTIVE, INADMISSIBLE) for wl in mine)
+    pending = sum(wl.place == PENDING for wl in mine)
     reason, message = "Ready", "Can submit new workloads to localQueue"
     if is_stopped:
         reason, message = "Stopped", "LocalQueue is stopped"
@@ -153,7 +152,7 @@ def pending(world: World, name: ClusterQueueName) -> tuple[PendingEntry, ...]:
                 priority=wl.eff,
                 position=position,
                 local_position=local,
-                inadmissible=wl.place == INADMISSIBLE,
+                inadmissible=wl.is_parked(),
             )
         )
     return tuple(result)
@@ -161,21 +160,33 @@ def pending(world: World, name: ClusterQueueName) -> tuple[PendingEntry, ...]:
 
 def in_order(world: World, cq: ClusterQueueState) -> list[WorkloadState]:
     """Return all pending Workloads of a queue, parked ones too, in queue order (2.3)."""
-    waiting = [wl for _, seq, wl in cq.heap if wl.heap_seq == seq]
-    waiting.extend(cq.inadmissible.values())
-    return sorted(waiting, key=lambda wl: world.pending.sort_key(cq, wl))
+    heaps = world.pending.heaps
+    return sorted(heaps.members(cq), key=lambda wl: heaps.sort_key(cq, wl))
+
+
+def _place(wl: WorkloadState) -> Place:
+    if wl.place == RESERVED:
+        return Place.RESERVED
+    if wl.place != PENDING:
+        return Place.OUTSIDE
+    return Place.ACTIVE if wl.is_active() else Place.INADMISSIBLE
 
 
 def explain(world: World, wl: WorkloadState) -> Explanation:
     """Return why a Workload is where it is."""
     decision = wl.decision
+    box = wl.box
+    if box is not None and box.bucket.why is not None and wl.is_parked():
+        why = box.bucket.why
+        if decision is None or (why.at_ms or 0) > (decision.at_ms or 0):
+            decision = bypassed(why)
     position = None
     cq = wl.cq or world.home_of(wl)
-    if wl.place in (ACTIVE, INADMISSIBLE) and wl.cq is not None:
+    if wl.place == PENDING and wl.cq is not None:
         position = in_order(world, wl.cq).index(wl)
     return Explanation(
         workload=wl.key,
-        place=_PLACES.get(wl.place, Place.OUTSIDE),
+        place=_place(wl),
         cluster_queue=cq.name if cq is not None else None,
         position=position,
         reason=decision.reason if decision is not None else "",

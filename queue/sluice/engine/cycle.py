@@ -18,7 +18,7 @@ from sluice.engine.preemption.candidates import Search
 from sluice.engine.preemption.fair import FairRules
 from sluice.engine.preemption.oracle import Preemption
 from sluice.engine.process import Processor
-from sluice.engine.states import INADMISSIBLE, INFLIGHT, OUTSIDE, Decision, WorkloadState
+from sluice.engine.states import INFLIGHT, OUTSIDE, Decision, WorkloadState
 from sluice.engine.topology_step import TopologyStep
 from sluice.engine.tournament import Tournament, classical_order
 from sluice.engine.waking import Waking
@@ -26,9 +26,13 @@ from sluice.engine.world import World
 
 
 class Cycle:
-    """Runs cycles on a world."""
+    """Runs cycles on a world.
 
-    __slots__ = ("_nominator", "_number", "_waking", "_world")
+    Attributes:
+        heads_total: Heads looked at by all cycles so far.
+    """
+
+    __slots__ = ("_nominator", "_number", "_waking", "_world", "heads_total")
 
     def __init__(self, world: World, waking: Waking) -> None:
         options = world.options
@@ -53,6 +57,7 @@ class Cycle:
         self._waking = waking
         self._nominator = Nominator(world, assigner, preemption, topology)
         self._number = 0
+        self.heads_total = 0
 
     def run(self, now_ms: int) -> list[Command]:
         """Run one cycle and return its commands."""
@@ -61,6 +66,7 @@ class Cycle:
         self._waking.run(now_ms)
         entries = self._nominate(now_ms)
         world.is_due = False
+        self.heads_total += len(entries)
         if not entries:
             return []
         processor = Processor(world, self._nominator)
@@ -82,7 +88,7 @@ class Cycle:
                 is_due = True
             # An entry may have been skipped for room that a parked one will not keep next time.
             has_skipped = has_skipped or entry.status == SKIPPED
-            has_parked = has_parked or entry.wl.place == INADMISSIBLE
+            has_parked = has_parked or entry.wl.is_parked()
         is_due = is_due or (has_skipped and has_parked)
         world.is_due = is_due and not processor.is_blocked
         return commands
@@ -91,7 +97,7 @@ class Cycle:
         """Take the heads and make entries of them (2.5, 3.2)."""
         world = self._world
         second = self._waking.second_pass_heads(now_ms)
-        heads = [cq for cq in world.pending.hot.values() if cq.is_active]
+        heads = [cq for cq in world.pending.heaps.hot.values() if cq.is_active]
         if not second and not heads:
             return []
         self._number += 1
@@ -102,7 +108,7 @@ class Cycle:
             world.refresh(wl, wl.cq)
             entries.append(self._nominator.nominate(wl, wl.cq, holds_quota=True))
         for cq in heads:
-            head = world.pending.pop(cq)
+            head = world.pending.heaps.pop(cq)
             if head is not None:
                 if head.needs_version != world.rules.version:
                     world.refresh(head, cq)
@@ -147,7 +153,7 @@ class Cycle:
         for other in self._world.pending.requeue(cq, wl, reason, now_ms):
             self._bypass(other, wl, commands)
         self._world.touch(wl, cq)
-        if wl.heap_seq:
+        if wl.is_active():
             return wl.scan is not None and wl.scan.is_pending()
         return cq.active_count > 0
 

@@ -147,12 +147,21 @@ class Engine:
         """
         return tuple(self._cycle.run(now_ms))
 
+    @property
+    def heads_total(self) -> int:
+        """Return how many heads all cycles so far have looked at."""
+        return self._cycle.heads_total
+
+    def has_heads(self) -> bool:
+        """Tell whether some active ClusterQueue has a Workload in its heap, due or not."""
+        return any(cq.is_active for cq in self._world.pending.heaps.hot.values())
+
     def next_deadline_ms(self) -> int | None:
         """Return when `cycle` should run: None after an event only, a past or present time now.
 
         Wake-up batches, second passes and back-offs give a time in the future. 0 means at once.
         """
-        if self._world.is_due and any(cq.is_active for cq in self._world.pending.hot.values()):
+        if self._world.is_due and self.has_heads():
             return 0
         return self._waking.next_ms()
 

@@ -11,7 +11,7 @@ from sluice.api.names import ClusterQueueName, LocalQueueKey
 from sluice.api.records import AdmissionMode, ClusterQueue, Kind, LocalQueue
 from sluice.engine import activity
 from sluice.engine.observe_workload import WorkloadFacts
-from sluice.engine.states import ACTIVE, INADMISSIBLE, RESERVED, ClusterQueueState
+from sluice.engine.states import PENDING, RESERVED, ClusterQueueState
 from sluice.engine.tree import QuotaNode, Tree
 from sluice.engine.waking import Waking
 from sluice.engine.world import World
@@ -64,7 +64,7 @@ class QueueFacts:
         if is_new:
             self._take_in(cq, at_ms)
         else:
-            for wl in (*cq.inadmissible.values(), *(w for _, s, w in cq.heap if w.heap_seq == s)):
+            for wl in list(world.pending.heaps.members(cq)):
                 world.refresh(wl, cq)
         self._waking.notify(cq, at_ms)
 
@@ -87,8 +87,8 @@ class QueueFacts:
         self._drop_uses(cq.record)
         for wl in list(cq.reserved.values()):
             self._workloads.lose_queue(wl)
-        for wl in (*cq.inadmissible.values(), *(w for _, s, w in cq.heap if w.heap_seq == s)):
-            world.pending.take_out(wl)
+        for wl in list(world.pending.heaps.members(cq)):
+            world.pending.heaps.take_out(wl)
             world.touch(wl, None)
         world.mark_queue_stale(name)
         cohort = cq.record.cohort
@@ -97,7 +97,7 @@ class QueueFacts:
         world.forest.drop_queue(name)
         world.forest.active.discard(name)
         del world.queues[name]
-        world.pending.hot.pop(name, None)
+        world.pending.heaps.hot.pop(name, None)
         world.mark_stale(cohort)
         world.changes.forget(Kind.CLUSTER_QUEUE, name)
         if others:
@@ -195,7 +195,7 @@ class QueueFacts:
         for wl in list(state.workloads.values()):
             if wl.place == RESERVED:
                 continue
-            is_queued = wl.place in (ACTIVE, INADMISSIBLE)
+            is_queued = wl.place == PENDING
             if not is_queued or world.home_of(wl) is not wl.cq:
                 self._workloads.queue(wl, None, at_ms)
 

@@ -22,8 +22,7 @@ from sluice.engine.commands import (
 )
 from sluice.engine.pending import Requeue, is_backoff_over
 from sluice.engine.states import (
-    ACTIVE,
-    INADMISSIBLE,
+    PENDING,
     RESERVED,
     ClusterQueueState,
     WorkloadState,
@@ -88,9 +87,9 @@ class WorkloadFacts:
         world = self._world
         if world.ledger.drop(wl.lq, wl.key):
             self._waking.reorder(wl.lq)
-        if wl.place in (ACTIVE, INADMISSIBLE):
+        if wl.place == PENDING:
             world.touch(wl, wl.cq)
-            world.pending.take_out(wl)
+            world.pending.heaps.take_out(wl)
         del world.local_queue(wl.lq).workloads[wl.key]
         wl.lq = wl.record.queue_key
         world.local_queue(wl.lq).workloads[wl.key] = wl
@@ -151,9 +150,9 @@ class WorkloadFacts:
             cq is not wl.cq or not self._is_same_booking(wl, before, admission)
         ):
             self._waking.notify(accounting.release(world, wl), at_ms)
-        if wl.place in (ACTIVE, INADMISSIBLE):
+        if wl.place == PENDING:
             world.touch(wl, wl.cq)
-            world.pending.take_out(wl)
+            world.pending.heaps.take_out(wl)
         if cq is None:
             world.homeless.setdefault(admission.cluster_queue, {})[wl.key] = None
             return
@@ -211,17 +210,17 @@ class WorkloadFacts:
         world = self._world
         cq = world.home_of(wl) if self.is_queueable(wl) else None
         if cq is None:
-            if wl.place in (ACTIVE, INADMISSIBLE):
+            if wl.place == PENDING:
                 old = wl.cq
                 assert old is not None
                 world.touch(wl, old)
-                world.pending.take_out(wl)
+                world.pending.heaps.take_out(wl)
                 world.pending.forget_preemptor(old, wl)
             return
         world.refresh(wl, cq)
         if world.pending.offer(cq, wl, before, at_ms):
             world.is_due = True
-        elif wl.place == INADMISSIBLE and not is_backoff_over(wl.record, at_ms):
+        elif wl.is_parked() and not is_backoff_over(wl.record, at_ms):
             self._waking.note_backoff(wl)
         world.touch(wl, cq)
 
@@ -254,7 +253,7 @@ class WorkloadFacts:
             self._waking.notify(accounting.release(world, wl), at_ms)
         elif cq is not None:
             world.touch(wl, cq)
-            world.pending.take_out(wl)
+            world.pending.heaps.take_out(wl)
         if cq is not None:
             world.pending.forget_preemptor(cq, wl)
         for homeless in world.homeless.values():

@@ -32,10 +32,9 @@ from sluice.engine.plan import Plan
 from sluice.engine.tree import QuotaNode, Tree
 
 OUTSIDE: Final = 0
-ACTIVE: Final = 1
-INADMISSIBLE: Final = 2
-INFLIGHT: Final = 3
-RESERVED: Final = 4
+PENDING: Final = 1
+INFLIGHT: Final = 2
+RESERVED: Final = 3
 
 SortKey = tuple[float, int, int, int, str, str]
 """(LocalQueue usage, 0 when sticky, -priority, timestamp, uid, key): smaller first (2.3)."""
@@ -59,22 +58,45 @@ class Decision:
         self.why = why
 
 
+class Box:
+    """Equivalent pending Workloads of a ClusterQueue, all in the heap or all parked.
+
+    Attributes:
+        is_active: In the heap; False: parked.
+        items: A heap by sort key, cleaned lazily: an item counts while it is its Workload's box and
+            sort key.
+        count: Items that count.
+    """
+
+    __slots__ = ("bucket", "count", "is_active", "items")
+
+    def __init__(self, bucket: "Bucket", *, is_active: bool) -> None:
+        self.bucket = bucket
+        self.is_active = is_active
+        self.items: list[HeapItem] = []
+        self.count = 0
+
+
 class Bucket:
     """Pending Workloads of a ClusterQueue that are equivalent (2.7).
 
+    Parking a whole class, or waking it, swaps the roles of its two boxes.
+
     Attributes:
-        members: Those in the heap, in order of arrival.
         is_parked: The class is bulk-parked: one of it recently failed (the set B of 2.4).
-        why: Reason and message of that failure.
+        why: What was decided about that one.
+        untold: Members that have not been told yet why they wait.
     """
 
-    __slots__ = ("is_parked", "members", "shape", "why")
+    __slots__ = ("active", "is_parked", "parked", "shape", "untold", "why")
 
     def __init__(self, shape: object) -> None:
         self.shape = shape
-        self.members: dict[WorkloadKey, WorkloadState] = {}
+        self.active = Box(self, is_active=True)
+        self.parked = Box(self, is_active=False)
         self.is_parked = False
         self.why: Decision | None = None
+        self.untold: list[WorkloadState] = []
 
 
 class WorkloadState:
@@ -84,6 +106,7 @@ class WorkloadState:
         record: The newest fact.
         version: Its resourceVersion as a number, -1 when it is not one.
         cq: The ClusterQueue it is pending in or holds quota in, None outside.
+        box: Where it is pending; None when it is held (or not pending at all).
         needs: Requests per pod set, computed when it is queued.
         shape: Equivalence key, None when hashing is off.
         seen_generation: metadata.generation of the last attempt.
@@ -100,12 +123,11 @@ class WorkloadState:
     """
 
     __slots__ = (
-        "admission", "applied_version", "assumed", "bucket", "cq", "decision", "eff", "flavors",
-        "heap_seq", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen",
-        "key", "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt",
-        "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms",
-        "scan", "seen_generation", "shape", "sort_key", "topology", "topology_assumed", "ts_ms",
-        "uid", "usage", "version",
+        "admission", "applied_version", "assumed", "box", "cq", "decision", "eff", "flavors",
+        "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key", "lq",
+        "marked", "named_usage", "needs", "needs_version", "pass_attempt", "pass_due_ms", "place",
+        "plan", "plan_epoch", "queued_ms", "record", "reserved_ms", "scan", "seen_generation",
+        "shape", "sort_key", "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
     )  # fmt: skip
 
     def __init__(self, record: Workload, version: int) -> None:
@@ -121,8 +143,7 @@ class WorkloadState:
         self.ts_ms = 0
         self.queued_ms = record.created_ms
         self.sort_key: SortKey = (0.0, 1, 0, 0, "", "")
-        self.heap_seq = 0
-        self.bucket: Bucket | None = None
+        self.box: Box | None = None
         self.needs: list[PodSetNeed] = []
         self.needs_version = -1
         self.plan: Plan | None = None
@@ -148,8 +169,17 @@ class WorkloadState:
         self.pass_attempt = 0
         self.pass_due_ms: int | None = None
 
+    def is_active(self) -> bool:
+        """Tell whether it is in its queue's heap."""
+        return self.box is not None and self.box.is_active
+
+    def is_parked(self) -> bool:
+        """Tell whether it is pending but not in the heap."""
+        return self.place == PENDING and (self.box is None or not self.box.is_active)
+
 
 HeapItem = tuple[SortKey, int, WorkloadState]
+"""Sort key, a number that no other item has, the Workload."""
 
 
 class Preemptor:
@@ -172,19 +202,23 @@ class ClusterQueueState:
         generation: Allocatable generation (1.9).
         reserved: Workloads that hold quota here.
         plans: Flavor search plans by pod shapes.
-        heap: Lazily cleaned heap; an item counts while its number is the Workload's ``heap_seq``.
-        active_count: Workloads in the heap that count.
+        heads: A heap with at least the first item of each active box, cleaned lazily.
+        buckets: Pending Workloads by equivalence class.
+        waiting: Buckets that are bulk-parked or have parked members.
+        held: Parked Workloads that waking must look at one by one: backing off, or in a namespace
+            that is not selected.
+        active_count: Workloads in the heap.
+        parked_count: Workloads parked, the held ones included.
         is_by_usage: Admission fair sharing orders its LocalQueues.
         needs_reorder: Sort keys may be stale because usage changed.
     """
 
     __slots__ = (
         "active_count", "buckets", "can_preempt_while_borrowing", "checks", "covers_pods",
-        "generation", "group_of", "heap", "inadmissible", "inadmissible_cycle", "is_active",
-        "is_borrowing_first", "is_by_usage", "is_strict", "name", "needs_reorder", "node",
-        "only_topology", "parked", "plan_epoch", "plans", "pop_cycle", "preemptor", "problems",
-        "record", "reserved", "tree", "try_next_if_borrowing", "try_next_if_preempting",
-        "uses_topology",
+        "generation", "group_of", "heads", "held", "is_active", "is_borrowing_first",
+        "is_by_usage", "is_strict", "name", "needs_reorder", "node", "only_topology",
+        "parked_count", "plan_epoch", "plans", "preemptor", "problems", "record", "reserved",
+        "tree", "try_next_if_borrowing", "try_next_if_preempting", "uses_topology", "waiting",
     )  # fmt: skip
 
     def __init__(self, record: ClusterQueue, tree: Tree, node: QuotaNode) -> None:
@@ -197,13 +231,12 @@ class ClusterQueueState:
         self.reserved: dict[WorkloadKey, WorkloadState] = {}
         self.plans: dict[object, Plan] = {}
         self.plan_epoch = 0
-        self.heap: list[HeapItem] = []
-        self.active_count = 0
-        self.inadmissible: dict[WorkloadKey, WorkloadState] = {}
+        self.heads: list[HeapItem] = []
         self.buckets: dict[object, Bucket] = {}
-        self.parked: list[Bucket] = []
-        self.pop_cycle = 0
-        self.inadmissible_cycle = -1
+        self.waiting: dict[Bucket, None] = {}
+        self.held: dict[WorkloadKey, WorkloadState] = {}
+        self.active_count = 0
+        self.parked_count = 0
         self.preemptor: Preemptor | None = None
         self.is_by_usage = False
         self.needs_reorder = False

@@ -73,13 +73,15 @@ class Tree:
         nodes: Parents before children.
         is_stale: A member changed: the tree is to be built anew before it is next used.
         pairs: (flavor, resource) by number.
+        parked: Names of the ClusterQueues that have parked Workloads.
     """
 
-    __slots__ = ("is_stale", "nodes", "numbers", "pairs", "root")
+    __slots__ = ("is_stale", "nodes", "numbers", "pairs", "parked", "root")
 
     def __init__(self, root: QuotaNode) -> None:
         self.root = root
         self.is_stale = False
+        self.parked: dict[str, None] = {}
         self.nodes: list[QuotaNode] = []
         self.pairs: list[tuple[FlavorName, ResourceName]] = []
         self.numbers: dict[tuple[FlavorName, ResourceName], int] = {}

@@ -10,7 +10,7 @@ from sluice.api.conditions import ConditionType, PendingReason
 from sluice.api.names import ClusterQueueName, LocalQueueKey, ResourceName, WorkloadKey
 from sluice.api.records import Kind
 from sluice.engine.pending import is_backoff_over
-from sluice.engine.states import INADMISSIBLE, RESERVED, ClusterQueueState, WorkloadState
+from sluice.engine.states import RESERVED, ClusterQueueState, WorkloadState
 from sluice.engine.topology_step import is_broken
 from sluice.engine.world import World
 
@@ -45,9 +45,18 @@ class Waking:
 
     def _wake(self, cq: ClusterQueueState, now_ms: int) -> None:
         world = self._world
-        for member in world.queues_of_tree(cq):
+        if not world.pending.heaps.parked_total:
+            return
+        world.settle()
+        parked = cq.tree.parked
+        if not parked:
+            return
+        for name in list(parked):
+            member = world.queues[ClusterQueueName(name)]
             if world.pending.wake(member, world.namespaces, now_ms):
                 world.is_due = True
+            if not member.parked_count and not member.waiting:
+                del parked[name]
 
     def run(self, now_ms: int) -> None:
         """Do what is due: before the heads of a cycle are taken."""
@@ -74,12 +83,12 @@ class Waking:
     def _end_backoff(self, key: WorkloadKey, now_ms: int) -> None:
         world = self._world
         wl = world.workloads.get(key)
-        if wl is None or wl.place != INADMISSIBLE or not is_backoff_over(wl.record, now_ms):
+        if wl is None or not wl.is_parked() or not is_backoff_over(wl.record, now_ms):
             return
         cq = wl.cq
         assert cq is not None
-        world.pending.take_out(wl)
-        world.pending.push(cq, wl)
+        world.pending.heaps.take_out(wl)
+        world.pending.heaps.push(cq, wl)
         world.is_due = True
 
     # Second passes.

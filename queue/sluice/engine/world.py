@@ -162,6 +162,8 @@ class World:
             cq.node = node
             cq.generation += 1
             cq.forget_plans()
+            if cq.parked_count or cq.waiting:
+                tree.parked[cq.name] = None
         for node in queues:
             cq = self.queues[ClusterQueueName(node.name)]
             for wl in cq.reserved.values():
