@@ -67,7 +67,7 @@ class ConfigMapBehaviour(NoGeneration):
     def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
         """Refuse too much data, and changes of an immutable one."""
         values = [*(new.get("data") or {}).values(), *(new.get("binaryData") or {}).values()]
-        causes = _check_size((len(value.encode()) for value in values), "[]")
+        causes = _check_size((len(str(value).encode()) for value in values), "[]")
         if old is not None and old.get("immutable"):
             for field in ("immutable", "data", "binaryData"):
                 if new.get(field) != old.get(field):
@@ -98,8 +98,9 @@ class SecretBehaviour(NoGeneration):
         data = new.get("data") or {}
         causes = _check_size((len(value) * 3 // 4 for value in data.values()), "data")
         for key, value in data.items():
+            # The schema lets lists pass where it asks for base64 text.
             try:
-                base64.b64decode(value or "", validate=True)
+                base64.b64decode(value if isinstance(value, str) else "?", validate=True)
             except ValueError:
                 causes.append(
                     Cause(
