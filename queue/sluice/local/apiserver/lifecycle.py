@@ -19,6 +19,7 @@ from sluice.local.apiserver.backend import SYSTEM_USER, Backend
 from sluice.local.apiserver.calls import Call, Shape
 from sluice.local.apiserver.deleting import DeleteOptions, delete_object
 from sluice.local.apiserver.preparing import is_to_be_removed
+from sluice.local.apiserver.remains import merge_conditions, remaining_conditions
 from sluice.local.apiserver.resources import Resource
 from sluice.local.apiserver.seams import Json
 from sluice.local.apiserver.status import ApiError
@@ -135,15 +136,18 @@ class Lifecycle:
 
     async def _empty_namespace(self, namespaces: Resource, name: str) -> bool:
         """Delete what is in an ending namespace; let it go when nothing is left."""
-        is_clean = True
-        left = 0
+        failures: list[str] = []
+        left: dict[str, list[Json]] = {}
         for resource in self._backend.registry:
             if resource.namespaced and not resource.is_virtual and resource.codec is None:
                 for state in list(self._backend.collection(resource).select(name)):
-                    is_clean &= await self._delete(resource, state)
-                left += sum(1 for _ in self._backend.collection(resource).select(name))
+                    failures += await self._delete(resource, state)
+                held = [s.load() for s in self._backend.collection(resource).select(name)]
+                if held:
+                    left[f"{resource.plural}.{resource.group}"] = held
         if left:
-            return is_clean
+            self._say_what_remains(namespaces, name, left, failures)
+            return not failures
         state_now = self._backend.find(namespaces, "", name)
         if state_now is None:
             return True
@@ -155,15 +159,29 @@ class Lifecycle:
             self._settle(namespaces, state_now.key, current)
         return True
 
+    def _say_what_remains(
+        self, namespaces: Resource, name: str, left: dict[str, list[Json]], failures: list[str]
+    ) -> None:
+        state = self._backend.find(namespaces, "", name)
+        if state is None:
+            return
+        current = state.load()
+        status = current.setdefault("status", {})
+        old = status.get("conditions") or []
+        wanted = remaining_conditions(left, failures)
+        status["conditions"] = merge_conditions(old, wanted, self._backend.now())
+        if status["conditions"] != old:
+            self._backend.put(namespaces, current)
+
     async def _empty_crd(self, definitions: Resource, name: str) -> bool:
         """Delete the objects of an ending CRD; let it go when none is left."""
         resource = self._backend.registry.resource(*self._ending_crds[name])
-        is_clean = True
+        failures: list[str] = []
         if resource is not None and resource.crd_name == name:
             for state in list(self._backend.collection(resource).objects.values()):
-                is_clean &= await self._delete(resource, state)
+                failures += await self._delete(resource, state)
             if self._backend.collection(resource).objects:
-                return is_clean
+                return not failures
         state_now = self._backend.find(definitions, "", name)
         if state_now is not None:
             current = state_now.load()
@@ -179,10 +197,10 @@ class Lifecycle:
         else:
             self._backend.put(resource, obj)
 
-    async def _delete(self, resource: Resource, state: Stored) -> bool:
-        """Delete one object as any client would; return False when it has to be tried again."""
-        if orjson.loads(state.raw)["metadata"].get("deletionTimestamp"):
-            return True
+    async def _delete(self, resource: Resource, state: Stored) -> list[str]:
+        """Delete one object as any client would; return why it has to be tried again."""
+        if state.load()["metadata"].get("deletionTimestamp"):
+            return []
         call = Call(
             method="DELETE",
             resource=resource,
@@ -205,8 +223,8 @@ class Lifecycle:
                     "deletion of a namespace's or CRD's object failed; it is tried again",
                     fields={"object": f"{resource.plural} {state.key}", "error": error.message},
                 )
-                return False
-        return True
+                return [error.message]
+        return []
 
     def _forget_events(self) -> None:
         events = self._backend.registry.resource("", "events")

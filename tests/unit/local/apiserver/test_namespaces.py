@@ -1,8 +1,15 @@
 """The life of a namespace: from active to emptied and gone."""
 
+from typing import Any
+
 from tests.support.apiserver import CONFIG_MAPS, MERGE, NAMESPACES, Http, config_map, namespace
 
 TEAM = "/api/v1/namespaces/team/configmaps"
+
+
+def conditions(obj: dict[str, Any]) -> dict[str, str]:
+    listed = obj["status"].get("conditions") or []
+    return {c["type"]: c["message"] for c in listed if c["status"] == "True"}
 
 
 async def test_a_namespace_starts_active_and_labelled(http: Http) -> None:
@@ -40,7 +47,11 @@ async def test_an_ending_namespace_waits_for_finalizers_and_takes_nothing_new(ht
     reply = await http("POST", TEAM, config_map("b"))
     assert (reply.code, reply.reason) == (403, "Forbidden")
     assert reply.body["details"]["causes"][0]["reason"] == "NamespaceTerminating"
-    assert (await http("GET", f"{NAMESPACES}/team")).code == 200
+    async with http.watch(NAMESPACES, fieldSelector="metadata.name=team") as events:
+        while not (told := conditions((await events.next())["object"])):
+            pass
+    assert told["NamespaceFinalizersRemaining"].endswith("x.y/z in 1 resource instances")
+    assert "configmaps. has 1 resource instances" in told["NamespaceContentRemaining"]
     await http.ok("PATCH", f"{TEAM}/held", {"metadata": {"finalizers": None}}, kind=MERGE)
     await http.until_gone(NAMESPACES, "team")
 
