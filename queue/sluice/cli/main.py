@@ -1,7 +1,8 @@
 """The program ``sluice``, also ``kubectl sluice``: commands, exit codes.
 
 Each command lives in a module of its own, imported only when it is called, so that ``sluice get``
-does not pay for the servers. Such a module has ``app``, a Typer application with one command.
+does not pay for the servers. Such a module has ``app``, a Typer application with one command, or
+just the function ``<name>_command``.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, settings or files, 130 interrupted.
 """
@@ -53,9 +54,36 @@ class LazyGroup(TyperGroup):
         module = COMMANDS.get(cmd_name)
         if module is None or find_spec(module) is None:
             return None
-        command = typer.main.get_command(import_module(module).app)
+        command = typer.main.get_command(_application(cmd_name, module))
         command.name = cmd_name
         return command
+
+
+def _application(name: str, module: str) -> typer.Typer:
+    """Return a command's application; without its optional packages, one that says so."""
+    try:
+        found = import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("sluice"):
+            raise
+        return _lacking(name, error.name or "a package")
+    application: typer.Typer | None = getattr(found, "app", None)
+    if application is None:
+        application = typer.Typer(add_completion=False)
+        application.command()(getattr(found, f"{name}_command"))
+    return application
+
+
+def _lacking(name: str, package: str) -> typer.Typer:
+    application = typer.Typer(add_completion=False)
+    text = f"Needs the package {package}: pip install 'sluicegate[local]'"
+
+    @application.command(help=text, context_settings={"ignore_unknown_options": True})
+    def lacking(arguments: list[str] | None = None) -> None:
+        del arguments
+        raise ConfigError(f"sluice {name}: {text[0].lower()}{text[1:]}")
+
+    return application
 
 
 app = typer.Typer(

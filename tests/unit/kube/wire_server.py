@@ -16,7 +16,15 @@ from aiohttp import web
 from sluice.kube.access import ClusterAccess
 
 Json = dict[str, Any]
-COLLECTIONS = {"configmaps", "leases", "events", "namespaces"}
+COLLECTIONS = {
+    "configmaps",
+    "leases",
+    "events",
+    "namespaces",
+    "clusterqueues",
+    "localqueues",
+    "workloads",
+}
 
 
 class Fault:
