@@ -38,6 +38,8 @@ class Merger:
         except PatchMalformed as error:
             raise bad_request(f"error decoding patch: {error}") from error
         except PatchRefused as error:
+            if kind is PatchType.STRATEGIC:
+                raise ApiError("", str(error), code=500) from error
             cause = {"reason": "UnexpectedServerResponse", "message": str(error)}
             raise ApiError(Reason.INVALID, _UNPROCESSABLE, details={"causes": [cause]}) from error
         if not isinstance(patched, dict):

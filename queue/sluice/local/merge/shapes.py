@@ -100,28 +100,28 @@ def _item_problem(value: Any, node: Node) -> str:
 def _type_problem(value: Any, node: Node) -> str:
     kind = type(value)
     if node.properties or node.additional is not None or node.type == "object":
-        return "" if kind is dict else f"expected map, got &{{{_plain(value)}}}"
+        return "" if kind is dict else f"expected map, got &{{{go_text(value)}}}"
     if node.items is not None or node.type == "array":
-        return "" if kind is list else f"expected list, got &{{{_plain(value)}}}"
+        return "" if kind is list else f"expected list, got &{{{go_text(value)}}}"
     if node.type == "string" and node.value.get("format") == "date-time":
         # The typed form of a time takes any scalar.
         is_scalar = kind not in (dict, list)
-        return "" if is_scalar else f"expected any scalar, got &{{{_plain(value)}}}"
+        return "" if is_scalar else f"expected any scalar, got &{{{go_text(value)}}}"
     if node.type == "string" and kind is not str:
         return f"expected string, got &value.valueUnstructured{{Value:{_syntax(value)}}}"
     if node.type in ("integer", "number") and kind not in (int, float):
         return f"expected numeric (int or float), got {_GO_TYPES[kind]}"
     if node.type == "boolean" and kind is not bool:
-        return f"expected boolean, got &{{{_plain(value)}}}"
+        return f"expected boolean, got &{{{go_text(value)}}}"
     return ""
 
 
-def _plain(value: Any) -> str:
+def go_text(value: Any) -> str:
     """Return a value as Go prints it."""
     if isinstance(value, dict):
-        return "map[" + " ".join(f"{k}:{_plain(v)}" for k, v in sorted(value.items())) + "]"
+        return "map[" + " ".join(f"{k}:{go_text(v)}" for k, v in sorted(value.items())) + "]"
     if isinstance(value, list):
-        return "[" + " ".join(map(_plain, value)) + "]"
+        return "[" + " ".join(map(go_text, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     return "<nil>" if value is None else str(value)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sluice.local.merge.documents import PatchMalformed
+from sluice.local.merge.documents import PatchMalformed, PatchRefused
 from sluice.local.merge.paths import compact
+from sluice.local.merge.shapes import go_text
 from sluice.local.schema.defaulting import copy_json
 from sluice.local.schema.structural import Node
 
@@ -27,6 +28,7 @@ def apply_strategic_patch(document: Mapping[str, Any], patch: Any, root: Node) -
 
     Raises:
         PatchMalformed: The patch is no object, or a directive in it can't be understood.
+        PatchRefused: An item of a list lacks the key by which the list merges.
     """
     if not isinstance(patch, Mapping):
         raise PatchMalformed("a strategic merge patch is an object")
@@ -100,8 +102,8 @@ def _merge_list(
 ) -> list[Any]:
     key = node.patch_merge_key
     if not key:
-        merged = [*original, *(item for item in patch if item not in original)]
-        return _ordered(merged, original, order, compact)
+        merged = _unique([*original, *patch])
+        return _ordered(merged, original, patch if order is None else order, compact)
     if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
         return [
             item
@@ -109,9 +111,11 @@ def _merge_list(
             if not (isinstance(item, dict) and item.get(_DIRECTIVE) == "replace")
         ]
     merged = list(original)
+    # Without an order of its own, what a patch names keeps the order of the patch.
+    wanted = order if order is not None else [dict(item) for item in patch if item]
     for item in patch:
         if not isinstance(item, dict) or key not in item:
-            raise PatchMalformed(f"map: {compact(item)} does not contain declared merge key: {key}")
+            raise PatchRefused(f"map: {go_text(item)} does not contain declared merge key: {key}")
         at = next((i for i, old in enumerate(merged) if old.get(key) == item[key]), None)
         result = _merge_map(merged[at] if at is not None else {}, item, node.items or _ANY)
         if at is None:
@@ -121,16 +125,18 @@ def _merge_list(
             del merged[at]
         else:
             merged[at] = result
-    return _ordered(merged, original, order, lambda item: compact(item.get(key)))
+    return _ordered(merged, original, wanted, lambda item: compact(item.get(key)))
 
 
-def _ordered(
-    merged: list[Any], original: list[Any], order: list[Any] | None, identify: Any
-) -> list[Any]:
+def _unique(items: list[Any]) -> list[Any]:
+    return list({compact(item): item for item in items}.values())
+
+
+def _ordered(merged: list[Any], original: list[Any], order: list[Any], identify: Any) -> list[Any]:
     """Return the items in the order a patch asks for; those it doesn't name stay between them."""
-    if order is None:
-        return merged
-    wanted = {identify(item): position for position, item in enumerate(order)}
+    wanted: dict[str, int] = {}
+    for position, item in enumerate(order):
+        wanted.setdefault(identify(item), position)
     standing = {identify(item): position for position, item in enumerate(original)}
     named = sorted((i for i in merged if identify(i) in wanted), key=lambda i: wanted[identify(i)])
     others = [item for item in merged if identify(item) not in wanted]

@@ -23,6 +23,9 @@ _VALUE_STRUCTS: Final = frozenset({"spec", "status", "metadata", "template", "st
 """Fields of built-in kinds that Go holds by value: they exist, empty, before anybody sets them."""
 
 
+_ZEROS: Final = {"string": "", "integer": 0, "number": 0, "boolean": False}
+
+
 def child_of(node: Node, name: str) -> Node:
     """Return the schema of a field or map value."""
     return node.properties.get(name) or node.additional or DEDUCED
@@ -100,19 +103,16 @@ class _Comparison:
                 self._below(MISSING, new, node, path)
             return
         self._below(old, new, node, path)
-        if old is MISSING and not (is_map and self._exists_empty(path)):
+        if old is MISSING:
             self.found.added.add(path)
         elif new is MISSING:
             self.found.removed.add(path)
 
     def _below(self, old: Any, new: Any, node: Node, path: Path) -> None:
         if _is_kind(old, new, dict) and node.map_type != "atomic":
-            self._fields(_as_dict(old), _as_dict(new), node, path)
+            self._fields(old, new, node, path)
         elif _is_kind(old, new, list) and is_granular_list(node):
             self._items(_as_list(old), _as_list(new), node, path)
-
-    def _exists_empty(self, path: Path) -> bool:
-        return self._is_builtin and path[-1][2:] in _VALUE_STRUCTS
 
     def _leaf(self, old: Any, new: Any, path: Path) -> None:
         if old is MISSING:
@@ -122,17 +122,31 @@ class _Comparison:
         elif not same(old, new):
             self.found.modified.add(path)
 
-    def _fields(self, old: dict[str, Any], new: dict[str, Any], node: Node, path: Path) -> None:
-        for name in (*old, *(name for name in new if name not in old)):
-            step = (*path, paths.field(name))
-            before, after = old.get(name, MISSING), new.get(name, MISSING)
-            self.value(before, after, child_of(node, name), step)
+    def _fields(self, old: Any, new: Any, node: Node, path: Path) -> None:
+        first, second = _as_dict(old), _as_dict(new)
+        for name in (*first, *(name for name in second if name not in first)):
+            step, child = (*path, paths.field(name)), child_of(node, name)
+            before, after = first.get(name, MISSING), second.get(name, MISSING)
+            if self._is_builtin and before is MISSING and old is not MISSING:
+                before = _zero(name, node, child)
+            self.value(before, after, child, step)
 
     def _items(self, old: list[Any], new: list[Any], node: Node, path: Path) -> None:
         before, after = _by_element(old, node), _by_element(new, node)
         for element in (*before, *(element for element in after if element not in before)):
             one, other = before.get(element, MISSING), after.get(element, MISSING)
             self.value(one, other, node.items or DEDUCED, (*path, element))
+
+
+def _zero(name: str, parent: Node, child: Node) -> Any:
+    """Return what a typed object has in a field that nobody set, MISSING for an optional one."""
+    if name in _VALUE_STRUCTS and child.properties:
+        return {}
+    if name not in parent.required:
+        return MISSING
+    if child.properties:
+        return {}
+    return _ZEROS.get(child.type)
 
 
 def _is_kind(old: Any, new: Any, kind: type) -> bool:

@@ -17,7 +17,7 @@ from sluice.local.schema.cel.rules import Rule, compile_rule, evaluate_rules
 from sluice.local.schema.correlation import compare, same
 from sluice.local.schema.defaulting import apply_defaults
 from sluice.local.schema.objectmeta import object_meta
-from sluice.local.schema.omitting import drop_empty
+from sluice.local.schema.omitting import normalize
 from sluice.local.schema.pruning import prune
 from sluice.local.schema.structural import Node, compile_nodes
 from sluice.local.schema.uniqueness import validate_lists
@@ -52,13 +52,16 @@ class CompiledSchema:
         return prune(obj, self._root, object_meta())
 
     def default(self, obj: Json) -> None:
-        """Fill in defaults in place; drop what a typed object would not write."""
+        """Fill in defaults in place; give it the form of a typed object."""
         apply_defaults(obj, self._root)
         if self._source.is_builtin:
-            drop_empty(obj, self._root)
+            normalize(obj, self._root)
+            if "spec" in self._root.properties and obj.get("spec") is None:
+                # Go holds it by value, so that it is always written.
+                obj["spec"] = {}
         elif isinstance(obj.get("metadata"), dict):
             apply_defaults(obj["metadata"], object_meta())
-            drop_empty(obj["metadata"], object_meta())
+            normalize(obj["metadata"], object_meta())
 
     def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
         """Return what is wrong with an object about to be stored."""

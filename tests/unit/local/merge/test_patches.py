@@ -72,9 +72,9 @@ def test_lists_with_a_merge_key_merge_by_it() -> None:
         {"name": "a", "env": [{"name": "F", "value": "2"}]},
     ]}}  # fmt: skip
     assert strategic(live, patch)["spec"]["containers"] == [
-        {"name": "a", "image": "1",
-         "env": [{"name": "E", "value": "1"}, {"name": "F", "value": "2"}]},
         {"name": "b", "image": "2"},
+        {"name": "a", "image": "1",
+         "env": [{"name": "F", "value": "2"}, {"name": "E", "value": "1"}]},
     ]  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def test_lists_without_one_are_replaced() -> None:
 def test_sets_of_texts_merge() -> None:
     live = {**pod(), "metadata": {"name": "p", "finalizers": ["a", "b"]}}
     patch = {"metadata": {"finalizers": ["c"], "$deleteFromPrimitiveList/finalizers": ["a"]}}
-    assert strategic(live, patch)["metadata"]["finalizers"] == ["b", "c"]
+    assert strategic(live, patch)["metadata"]["finalizers"] == ["c", "b"]
 
 
 def test_delete_directives() -> None:
@@ -130,9 +130,12 @@ def test_the_order_a_patch_asks_for() -> None:
     assert names == ["server", "b", "c", "a"]
 
 
-@pytest.mark.parametrize(
-    "patch", [[], {"spec": {"$patch": "burn"}}, {"spec": {"containers": [{"image": "x"}]}}]
-)
+def test_an_item_without_the_merge_key() -> None:
+    with pytest.raises(ApiError, match=r"map: map\[image:x\] does not contain declared merge key"):
+        strategic(pod(containers=[{"name": "a"}]), {"spec": {"containers": [{"image": "x"}]}})
+
+
+@pytest.mark.parametrize("patch", [[], {"spec": {"$patch": "burn"}}])
 def test_malformed_strategic_patches(patch: Any) -> None:
     with pytest.raises(ApiError) as caught:
         strategic(pod(containers=[{"name": "a"}]), patch)

@@ -12,13 +12,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from sluice.local.apiserver.status import Cause
-from sluice.local.schema.builtin import jobs, pods, templates, webhooks
+from sluice.local.schema.builtin import access, jobs, pods, templates, webhooks
 
 View = Mapping[str, Any]
 
 _RULES: Final[dict[tuple[str, str], Callable[[View, View | None], list[Cause]]]] = {
     ("batch", "Job"): jobs.validate,
     ("", "Pod"): pods.validate,
+    ("", "Service"): access.validate_service,
+    ("rbac.authorization.k8s.io", "Role"): access.validate_role,
+    ("rbac.authorization.k8s.io", "ClusterRole"): access.validate_role,
+    ("rbac.authorization.k8s.io", "RoleBinding"): access.validate_binding,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): access.validate_binding,
     ("apps", "Deployment"): templates.validate,
     ("apps", "ReplicaSet"): templates.validate,
     ("apps", "StatefulSet"): templates.validate,

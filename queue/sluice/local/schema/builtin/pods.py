@@ -17,6 +17,14 @@ _QUANTITY_FORM: Final = (
 _NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
+_OPERATORS: Final = ("Equal", "Exists")
+_UNKNOWN_RESOURCE: Final = (
+    "must be a standard resource type or fully qualified",
+    "must be a standard resource for containers",
+)
+_STANDARD_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+
+
 def validate(new: View, old: View | None) -> list[Cause]:
     """Return what is wrong with a new Pod, or with the gates of a changed one."""
     spec = new.get("spec") or {}
@@ -65,7 +73,11 @@ def _validate_resources(resources: View, path: str) -> list[Cause]:
     for field in ("limits", "requests"):
         for name, amount in (resources.get(field) or {}).items():
             at = f"{path}.{field}[{name}]"
-            if not quantity.is_quantity(amount):
+            is_known = name in _STANDARD_RESOURCES or name.startswith("hugepages-")
+            if "/" not in name and not is_known:
+                for detail in _UNKNOWN_RESOURCE:
+                    found.append(causes.invalid(at, name, detail))
+            elif not quantity.is_quantity(amount):
                 found.append(causes.invalid(at, amount, _QUANTITY_FORM))
             elif quantity.parse(amount) < 0:
                 found.append(causes.invalid(at, amount, _NOT_NEGATIVE))
@@ -85,7 +97,10 @@ def _validate_resources(resources: View, path: str) -> list[Cause]:
 
 def _validate_toleration(toleration: View, path: str) -> list[Cause]:
     found: list[Cause] = []
-    operator = toleration.get("operator") or "Equal"
+    operator = toleration.get("operator", "")
+    if operator not in ("", *_OPERATORS):
+        at = f"{path}.operator"
+        return [causes.not_supported(at, operator, _OPERATORS)]
     if not toleration.get("key") and operator != "Exists":
         detail = (
             "operator must be Exists when `key` is empty, "
