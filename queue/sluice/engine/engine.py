@@ -5,6 +5,7 @@ Everything above (manager, simulator, replay, benchmarks) drives this class and 
 The same events at the same times give the same commands in any process, under any hash seed.
 """
 
+from functools import partial
 from typing import assert_never
 
 from sluice.api.names import (
@@ -19,6 +20,7 @@ from sluice.api.records import (
     AdmissionCheck,
     ClusterQueue,
     Cohort,
+    CreditPolicy,
     Kind,
     LimitRange,
     LocalQueue,
@@ -31,8 +33,10 @@ from sluice.api.records import (
     Topology,
     Workload,
 )
-from sluice.engine import answers
+from sluice.engine import answers, invariants
 from sluice.engine.commands import Command
+from sluice.engine.credits.history import changes_since
+from sluice.engine.credits.service import Credits
 from sluice.engine.cycle import Cycle
 from sluice.engine.events import CommandApplied, CommandFailed, Event, Gone, Observed
 from sluice.engine.observe_config import ConfigFacts
@@ -64,6 +68,7 @@ class Engine:
             placement: Who places pods in topologies; by default what the gates ask for.
         """
         self._world = World(options, placement or make_placement(options))
+        self._world.credits.history = partial(changes_since, self._world)
         self._waking = Waking(self._world)
         self._workloads = WorkloadFacts(self._world, self._waking)
         self._queues = QueueFacts(self._world, self._waking, self._workloads)
@@ -72,6 +77,7 @@ class Engine:
 
     def observe(self, event: Event) -> None:
         """Take in one fact; never decides. Repeated and stale facts are harmless."""
+        self._world.credits.to(event.at_ms)
         match event:
             case Observed():
                 self._observe(event.record, event.at_ms)
@@ -108,6 +114,8 @@ class Engine:
                 self._world.rules.set_limit_range(record)
             case RuntimeClass():
                 self._world.rules.set_runtime_class(record)
+            case CreditPolicy():
+                self._world.credits.policy(record)
             case _:
                 assert_never(record)
 
@@ -136,6 +144,8 @@ class Engine:
                 self._config.limit_range_gone(key)
             case Kind.RUNTIME_CLASS:
                 self._world.rules.drop_runtime_class(key)
+            case Kind.CREDIT_POLICY:
+                self._world.credits.policy_gone(key)
             case _:
                 assert_never(event.kind)
 
@@ -163,7 +173,24 @@ class Engine:
         """
         if self._world.is_due and self.has_heads():
             return 0
-        return self._waking.next_ms()
+        waking_ms = self._waking.next_ms()
+        boundary_ms = self._world.credits.next_boundary_ms()
+        if waking_ms is None or boundary_ms is None:
+            return boundary_ms if waking_ms is None else waking_ms
+        return min(waking_ms, boundary_ms)
+
+    @property
+    def credits(self) -> Credits:
+        """Return the ledgers of fair-share credits, for reading."""
+        return self._world.credits
+
+    def verify(self) -> None:
+        """Check that all indexes agree; for tests and debugging, costs as much as the world.
+
+        Raises:
+            InvariantViolation: They do not.
+        """
+        invariants.verify(self._world)
 
     def cluster_queue_status(self, name: ClusterQueueName) -> ClusterQueueStatus | None:
         """Return the status of a ClusterQueue, or None when there is none of that name."""
