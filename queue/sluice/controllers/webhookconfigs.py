@@ -4,6 +4,9 @@ For each job kind our manifests have two entries: one for objects that carry a K
 annotation, and a second one for those without, in namespaces where they are queued all the same.
 Which namespaces those are changes with LocalQueues and settings, so the ``namespaceSelector`` of
 the second entries is written here, by every replica alike: the same input gives the same selector.
+The manifests leave it out, so that applying them again neither conflicts with us nor undoes it; and
+since an entry without selector would take every namespace, they leave out its ``rules`` too, and an
+entry without rules takes nothing. Both are written here, at once.
 Configurations of other names are never read or written.
 """
 
@@ -31,6 +34,8 @@ MUTATING_NAME: Final = "sluice-mutating-webhook-configuration"
 VALIDATING_NAME: Final = "sluice-validating-webhook-configuration"
 UNLABELLED_SUFFIX: Final = f".unlabelled.{names.OWN_GROUP}"
 """End of the names of second entries."""
+_LABELLED_SUFFIX: Final = ".kb.io"
+"""End of the names of first entries."""
 _RETRY_S: Final = 5.0
 _SYNC_TIMEOUT_S: Final = 30.0
 
@@ -45,6 +50,7 @@ class WebhookEntry:
         service: ``namespace/name`` of the Service that is called; empty for a URL.
         ca_bundle: Base64 of the CAs trusted for it, empty for none.
         namespace_selector: Its selector as JSON.
+        rules: Operations and resources that it takes, as JSON.
     """
 
     index: int
@@ -52,6 +58,7 @@ class WebhookEntry:
     service: str
     ca_bundle: str
     namespace_selector: Mapping[str, Any]
+    rules: Sequence[Mapping[str, Any]] = ()
 
 
 def service_key(client_config: Mapping[str, Any]) -> str:
@@ -69,6 +76,7 @@ def entries_of(body: Mapping[str, Any]) -> tuple[WebhookEntry, ...]:
             service=service_key(webhook["clientConfig"]),
             ca_bundle=webhook["clientConfig"].get("caBundle") or "",
             namespace_selector=webhook.get("namespaceSelector") or {},
+            rules=webhook.get("rules") or (),
         )
         for index, webhook in enumerate(body.get("webhooks") or ())
     )
@@ -149,8 +157,31 @@ async def patch_entries(
     informer.observe_write(written)
 
 
+def second_entry_changes(
+    entries: Sequence[WebhookEntry], selector: Mapping[str, Any]
+) -> list[tuple[WebhookEntry, str, object]]:
+    """Return what `patch_entries` has to write so that second entries take what they should.
+
+    Args:
+        entries: Of one configuration.
+        selector: From `unlabelled_selector`.
+    """
+    rules = {entry.name: entry.rules for entry in entries}
+    changes: list[tuple[WebhookEntry, str, object]] = []
+    for entry in entries:
+        if not entry.name.endswith(UNLABELLED_SUFFIX):
+            continue
+        first = entry.name.removesuffix(UNLABELLED_SUFFIX) + _LABELLED_SUFFIX
+        wanted = rules.get(first, entry.rules)
+        if entry.namespace_selector != selector:
+            changes.append((entry, "/namespaceSelector", selector))
+        if entry.rules != wanted:
+            changes.append((entry, "/rules", wanted))
+    return changes
+
+
 class SelectorKeeper:
-    """Keeps the namespaceSelector of our second entries. ``run`` does it until cancelled."""
+    """Keeps selector and rules of our second entries. ``run`` does it until cancelled."""
 
     def __init__(
         self,
@@ -210,11 +241,7 @@ class SelectorKeeper:
     async def _write(self, informer: ConfigurationInformer, wanted: Mapping[str, Any]) -> bool:
         is_done = True
         for name, entries in tuple(informer.store.items()):
-            changes = [
-                (entry, "/namespaceSelector", wanted)
-                for entry in entries
-                if entry.name.endswith(UNLABELLED_SUFFIX) and entry.namespace_selector != wanted
-            ]
+            changes = second_entry_changes(entries, wanted)
             if not changes:
                 continue
             fields = {"kind": informer.resource.kind, "name": name}

@@ -12,6 +12,7 @@ from sluice.controllers.webhookconfigs import (
     UNLABELLED_SUFFIX,
     VALIDATING_NAME,
     entries_of,
+    second_entry_changes,
 )
 from sluice.jobs.admission.context import Options
 from sluice_webhook.routes import routes
@@ -36,7 +37,8 @@ def test_the_entries(direction: str, kind: str, name: str) -> None:
     body = load(direction)
     assert (body["kind"], body["metadata"]["name"]) == (kind, name)
     served = {route.path: route.kind for route in routes(Options(), StaticLookups())}
-    for webhook in body["webhooks"]:
+    first_entries = [w for w in body["webhooks"] if not w["name"].endswith(UNLABELLED_SUFFIX)]
+    for webhook in first_entries:
         (rule,) = webhook["rules"]
         reviewed = served[webhook["clientConfig"]["service"]["path"]]
         assert rule["apiGroups"] == [reviewed.group]
@@ -44,18 +46,21 @@ def test_the_entries(direction: str, kind: str, name: str) -> None:
         assert rule["resources"][0].startswith(reviewed.kind.lower())
         operations = ["CREATE"] if direction == "mutating" else ["CREATE", "UPDATE"]
         assert rule["operations"] == operations
+        # As the API server fills it in: appliers of another name would conflict otherwise.
+        assert rule["scope"] == "*"
+    for webhook in body["webhooks"]:
         assert webhook["failurePolicy"] == "Fail"
         assert webhook["sideEffects"] == "None"
         assert webhook["admissionReviewVersions"] == ["v1"]
         assert webhook["timeoutSeconds"] == 10
-        # The manager writes these two; a manifest with them would undo its work.
+        # The manager writes it; a manifest with it would undo its work.
         assert "caBundle" not in webhook["clientConfig"]
     assert {entry.service for entry in entries_of(body)} == {"sluice-system/sluice-webhook"}
 
 
 @pytest.mark.parametrize("direction", ["mutating", "validating"])
 def test_job_kinds_are_narrow(direction: str) -> None:
-    jobs = [w for w in load(direction)["webhooks"] if w["rules"][0]["apiGroups"] == ["batch"]]
+    jobs = [w for w in load(direction)["webhooks"] if w["name"].startswith(f"{direction[0]}job.")]
     labelled, unlabelled = jobs
     assert unlabelled["name"].endswith(UNLABELLED_SUFFIX)
     assert labelled["namespaceSelector"]["matchExpressions"] == [
@@ -65,12 +70,26 @@ def test_job_kinds_are_narrow(direction: str) -> None:
             "values": ["kube-system", "sluice-system"],
         }
     ]
-    # Until the manager says otherwise the second entry takes nothing.
-    assert unlabelled["namespaceSelector"]["matchExpressions"] == [
-        {"key": "kubernetes.io/metadata.name", "operator": "DoesNotExist"}
-    ]
+    # Without rules the second entry takes nothing. The manager writes both; a manifest with them
+    # would undo its work.
+    assert not {"rules", "namespaceSelector"} & unlabelled.keys()
     (first,), (second,) = labelled["matchConditions"], unlabelled["matchConditions"]
     assert second["expression"] == f"!{first['expression']}"
+
+
+@pytest.mark.parametrize("direction", ["mutating", "validating"])
+def test_second_entries_get_the_rules_of_the_first(direction: str) -> None:
+    body = load(direction)
+    selector = {"matchLabels": {"team": "a"}}
+    changes = second_entry_changes(entries_of(body), selector)
+    (entry,) = {change[0].name for change in changes}
+    assert entry.endswith(UNLABELLED_SUFFIX)
+    for changed, pointer, value in changes:
+        body["webhooks"][changed.index][pointer.removeprefix("/")] = value
+    labelled, unlabelled = body["webhooks"][-2:]
+    assert unlabelled["rules"] == labelled["rules"]
+    assert unlabelled["namespaceSelector"] == selector
+    assert second_entry_changes(entries_of(body), selector) == []
 
 
 def test_workloads_are_validated_with_their_status() -> None:
