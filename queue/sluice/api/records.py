@@ -3,7 +3,8 @@
 Each record holds what a decision needs of one API object and nothing else; `sluice.api.wire` makes
 them from raw JSON, tests make them through `tests.support.builders`. They are values: an update of
 an object is a new record. Records of Workloads are in `records_workload`, those of pods and nodes
-in `records_pod`; all names can be imported from here. Source: docs/spec/api.md section 1. Pure.
+in `records_pod`, those of fair-share credits in `records_credit`; all names can be imported from
+here. Source: docs/spec/api.md section 1. Pure.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from sluice.api.names import (
     LocalQueueKey,
     ResourceName,
 )
+from sluice.api.records_credit import CreditPolicy
 from sluice.api.records_pod import (
     Container,
     LabelSelector,
@@ -59,6 +61,7 @@ class Kind(StrEnum):
     LIMIT_RANGE = "LimitRange"
     RUNTIME_CLASS = "RuntimeClass"
     WORKLOAD = "Workload"
+    CREDIT_POLICY = "CreditPolicy"
 
 
 class QueueingStrategy(StrEnum):
@@ -319,6 +322,7 @@ Record = (
     | LimitRange
     | RuntimeClass
     | Workload
+    | CreditPolicy
 )
 """Every record that can be observed."""
 
@@ -333,6 +337,7 @@ __all__ = [
     "ConcurrentAdmissionPolicy",
     "Condition",
     "Container",
+    "CreditPolicy",
     "FlavorQuotas",
     "FungibilityPolicy",
     "FungibilityPreference",

@@ -1,9 +1,9 @@
 """Raw JSON objects of the API server to slotted records, and decisions back to JSON.
 
 The hot edge of the manager: informers hand raw dicts to `decode`, and nothing on that path builds a
-pydantic model. Only ``kueue.x-k8s.io/v1beta2`` and the core kinds the engine needs are known. The
-object is taken as the API server's schema lets it pass: defaults are applied where they matter.
-Anyone may import it. Pure.
+pydantic model. Only ``kueue.x-k8s.io/v1beta2``, our own CreditPolicy and the core kinds the engine
+needs are known. The object is taken as the API server's schema lets it pass: defaults are applied
+where they matter. Anyone may import it. Pure.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -44,6 +44,7 @@ from sluice.api.records import (
     StopPolicy,
     Topology,
 )
+from sluice.api.wire_credit import credit_policy
 from sluice.api.wire_pod import (
     label_selector,
     node,
@@ -327,6 +328,7 @@ _DECODERS: Final[dict[str, Callable[[JsonObject], Record]]] = {
     "LimitRange": limit_range,
     "RuntimeClass": runtime_class,
     "Workload": workload,
+    "CreditPolicy": credit_policy,
 }
 
 __all__ = [

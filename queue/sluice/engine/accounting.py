@@ -36,6 +36,8 @@ def reserve(
         resolve_usage(wl, cq.tree)
         for fr, value in wl.usage:
             add_usage(cq.node, fr, value, None)
+        if cq.tree.book is not None:
+            cq.tree.book.feed(cq.node, [fr for fr, _ in wl.usage])
     wl.topology = topology_of(world, wl.record, admission)
     if wl.topology:
         world.placement.book(wl.topology)
@@ -52,6 +54,8 @@ def release(world: World, wl: WorkloadState) -> ClusterQueueState:
     if not cq.tree.is_stale:
         for fr, value in wl.usage:
             remove_usage(cq.node, fr, value, None)
+        if cq.tree.book is not None:
+            cq.tree.book.feed(cq.node, [fr for fr, _ in wl.usage])
     cq.generation += 1
     if wl.topology:
         world.placement.unbook(wl.topology)

@@ -10,6 +10,14 @@ from sluice.engine.admit import admit
 from sluice.engine.assign import Assigner
 from sluice.engine.assignment import FIT
 from sluice.engine.commands import Command, MarkPending
+from sluice.engine.credits.rounds import (
+    ROUNDS_MAX,
+    Turn,
+    Turns,
+    open_turns,
+    play,
+    still_holds,
+)
 from sluice.engine.entry import ASSUMED, EVICTED, SKIPPED, WAITING, Entry
 from sluice.engine.flavor_search import FlavorSearch
 from sluice.engine.nominate import Nominator
@@ -18,9 +26,16 @@ from sluice.engine.preemption.candidates import Search
 from sluice.engine.preemption.fair import FairRules
 from sluice.engine.preemption.oracle import Preemption
 from sluice.engine.process import Processor
-from sluice.engine.states import INFLIGHT, OUTSIDE, Decision, WorkloadState
+from sluice.engine.states import (
+    INFLIGHT,
+    OUTSIDE,
+    ClusterQueueState,
+    Decision,
+    WorkloadState,
+)
 from sluice.engine.topology_step import TopologyStep
 from sluice.engine.tournament import Tournament, classical_order
+from sluice.engine.tree import Tree
 from sluice.engine.waking import Waking
 from sluice.engine.world import World
 
@@ -63,24 +78,43 @@ class Cycle:
         """Run one cycle and return its commands."""
         world = self._world
         world.settle()
+        world.credits.start(now_ms)
         self._waking.run(now_ms)
         entries = self._nominate(now_ms)
         world.is_due = False
         self.heads_total += len(entries)
         if not entries:
             return []
+        turns = open_turns(entries, world.simulation) if world.credits.is_on else {}
+        commands: list[Command] = []
+        is_due = self._pass(entries, turns, now_ms, commands)
+        for tree, turn in turns.items():
+            if self._play_rounds(tree, turn, now_ms, commands):
+                is_due = True
+        world.is_due = is_due
+        return commands
+
+    def _pass(
+        self, entries: list[Entry], turns: Turns, now_ms: int, commands: list[Command]
+    ) -> bool:
+        """Process entries, book the admitted ones, requeue the others; True when a cycle is due.
+
+        Entries that still wait for a turn are left where they are.
+        """
+        world = self._world
         processor = Processor(world, self._nominator)
         start = world.simulation.checkpoint()
-        left_out = self._process(processor, [e for e in entries if e.attempt is not None])
+        left_out = self._process(processor, [e for e in entries if e.attempt is not None], turns)
         world.simulation.rollback(start)
         world.simulation.commit()
-        commands = processor.commands
+        commands.extend(processor.commands)
         for entry in processor.admitted:
             commands.extend(admit(world, entry, now_ms))
         is_due = bool(processor.admitted) or processor.preempts
         has_skipped = has_parked = False
+        waiting = {e for turn in turns.values() for e in turn.contest.waiting()}
         for entry in entries:
-            if entry.status in (ASSUMED, EVICTED):
+            if entry.status in (ASSUMED, EVICTED) or entry in waiting:
                 continue
             if entry.attempt is not None and entry.status == WAITING and entry in left_out:
                 entry.status = SKIPPED
@@ -90,8 +124,51 @@ class Cycle:
             has_skipped = has_skipped or entry.status == SKIPPED
             has_parked = has_parked or entry.wl.is_parked()
         is_due = is_due or (has_skipped and has_parked)
-        world.is_due = is_due and not processor.is_blocked
-        return commands
+        return is_due and not processor.is_blocked
+
+    def _play_rounds(self, tree: Tree, turn: Turn, now_ms: int, commands: list[Command]) -> bool:
+        """Go on in a tree with credits as long as there are admissions; True when cut short."""
+        world = self._world
+        contest = turn.contest
+        for _ in range(ROUNDS_MAX):
+            if not turn.has_admitted:
+                return False
+            self._number += 1
+            self._nominator.cycle = self._number
+            entries = []
+            for cq in turn.begin_round():
+                head = world.pending.heaps.pop(cq) if cq.is_active else None
+                if head is not None:
+                    self.heads_total += 1
+                    entries.append(self._head(head, cq))
+            for entry in contest.waiting():
+                if not still_holds(entry):
+                    contest.remove(entry)
+                    self._forget_scan(entry)
+                    entries.append(
+                        self._nominator.nominate(entry.wl, entry.cq, holds_quota=entry.holds_quota)
+                    )
+            for entry in entries:
+                if entry.attempt is not None:
+                    contest.add(entry)
+            inadmissible = [e for e in entries if e.attempt is None]
+            self._pass([*contest.waiting(), *inadmissible], {tree: turn}, now_ms, commands)
+        for entry in turn.take_all():
+            self._forget_scan(entry)
+            entry.wl.place = OUTSIDE
+            world.pending.heaps.push(entry.cq, entry.wl)
+        return True
+
+    def _forget_scan(self, entry: Entry) -> None:
+        """Take back the scan progress of a nomination that had no turn."""
+        if entry.attempt is not None:
+            entry.wl.scan = entry.attempt.scan
+
+    def _head(self, head: WorkloadState, cq: ClusterQueueState) -> Entry:
+        """Return the entry of the head of a queue."""
+        if head.needs_version != self._world.rules.version:
+            self._world.refresh(head, cq)
+        return self._nominator.nominate(head, cq, holds_quota=False)
 
     def _nominate(self, now_ms: int) -> list[Entry]:
         """Take the heads and make entries of them (2.5, 3.2)."""
@@ -110,15 +187,15 @@ class Cycle:
         for cq in heads:
             head = world.pending.heaps.pop(cq)
             if head is not None:
-                if head.needs_version != world.rules.version:
-                    world.refresh(head, cq)
-                entries.append(self._nominator.nominate(head, cq, holds_quota=False))
+                entries.append(self._head(head, cq))
         return entries
 
-    def _process(self, processor: Processor, entries: list[Entry]) -> list[Entry]:
+    def _process(self, processor: Processor, entries: list[Entry], turns: Turns) -> list[Entry]:
         """Process entries in order; return those that were never looked at."""
         world = self._world
         gates = world.options.gates
+        if turns:
+            return self._process_turns(processor, entries, turns)
         if world.options.fair_sharing is None:
             queue = classical_order(entries, gates)
             for at, entry in enumerate(queue):
@@ -134,6 +211,21 @@ class Cycle:
             else:
                 processor.process(entry)
         return left_out
+
+    def _process_turns(
+        self, processor: Processor, entries: list[Entry], turns: Turns
+    ) -> list[Entry]:
+        """Process entries of which some are in trees with credits."""
+        world = self._world
+        gates = world.options.gates
+        if world.options.fair_sharing is None:
+            left_out: list[Entry] = []
+            play(processor, iter(classical_order(entries, gates)), turns, left_out)
+            return left_out
+        plain = [entry for entry in entries if entry.cq.tree not in turns]
+        tournament = Tournament(plain, world.simulation, gates)
+        play(processor, iter(tournament), turns, tournament.left_out)
+        return tournament.left_out
 
     def _put_back(self, entry: Entry, now_ms: int, commands: list[Command]) -> bool:
         """Requeue an entry that was not admitted; True when another cycle may help it now."""

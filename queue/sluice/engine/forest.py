@@ -140,14 +140,15 @@ class Forest:
         record = self.cohorts.get(name)
         return QuotaNode(name, False, 1.0 if record is None else record.fair_weight)
 
-    def _groups(self, node: QuotaNode) -> tuple[ResourceGroup, ...]:
+    def groups_of(self, node: QuotaNode) -> tuple[ResourceGroup, ...]:
+        """Return the quotas of the object that a node stands for."""
         if node.is_queue:
             return self.queues[ClusterQueueName(node.name)].resource_groups
         record = self.cohorts.get(CohortName(node.name))
         return () if record is None else record.resource_groups
 
     def _fill(self, tree: Tree) -> None:
-        own = {id(node): _intern_groups(tree, self._groups(node)) for node in tree.nodes}
+        own = {id(node): _intern_groups(tree, self.groups_of(node)) for node in tree.nodes}
         for node in reversed(tree.nodes):
             _fill_quota(node, own[id(node)], len(tree.pairs))
             _fill_resources(tree, node)

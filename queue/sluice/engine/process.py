@@ -199,6 +199,9 @@ class Processor:
         cq = entry.cq
         if cq.record.preemption.reclaim_within_cohort is PreemptionPolicy.ANY or entry.is_preemptor:
             return
+        if cq.tree.book is not None:
+            # Where credits decide, no capacity stays idle for a head that can't use it.
+            return
         if not entry.holds_quota:
             self._world.simulation.add(cq.node, _room_to_keep(entry))
         self._world.simulation.book(entry.topology)

@@ -6,7 +6,7 @@ functions that keep these in step are in `pending` (queueing) and `accounting` (
 Source: docs/spec/algorithm.md 2.4, 1.9.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sluice.api.names import (
     CheckName,
@@ -30,6 +30,9 @@ from sluice.engine.assignment import PodSetNeed, Reason, Scan
 from sluice.engine.placement import TopologyUsage
 from sluice.engine.plan import Plan
 from sluice.engine.tree import QuotaNode, Tree
+
+if TYPE_CHECKING:
+    from sluice.engine.credits.contest import CreditLoss
 
 OUTSIDE: Final = 0
 PENDING: Final = 1
@@ -116,6 +119,7 @@ class WorkloadState:
         topology_assumed: The topology of a second pass that it has not shown yet.
         is_evicting: An eviction was issued and not yet seen.
         is_hidden: Taken out of the present simulation as a candidate (3.7.2).
+        credit_loss: Another account's Workload went before it because of credits.
         marked: (reason, message) last written to its QuotaReserved condition by a MarkPending.
         is_mark_seen: The API server has shown that condition.
         pass_attempt: Number of second-pass attempts made (3.10).
@@ -123,11 +127,11 @@ class WorkloadState:
     """
 
     __slots__ = (
-        "admission", "applied_version", "assumed", "box", "cq", "decision", "eff", "flavors",
-        "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key", "lq",
-        "marked", "named_usage", "needs", "needs_version", "pass_attempt", "pass_due_ms", "place",
-        "plan", "plan_epoch", "queued_ms", "record", "reserved_ms", "scan", "seen_generation",
-        "shape", "sort_key", "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
+        "admission", "applied_version", "assumed", "box", "cq", "credit_loss", "decision", "eff",
+        "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key",
+        "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt", "pass_due_ms",
+        "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms", "scan",
+        "seen_generation", "shape", "sort_key", "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
     )  # fmt: skip
 
     def __init__(self, record: Workload, version: int) -> None:
@@ -152,6 +156,7 @@ class WorkloadState:
         self.scan: Scan | None = None
         self.seen_generation = -1
         self.decision: Decision | None = None
+        self.credit_loss: CreditLoss | None = None
         self.marked: tuple[str, str] | None = None
         self.is_mark_seen = False
         self.admission: Admission | None = None

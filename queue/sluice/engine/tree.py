@@ -9,10 +9,15 @@ so only building a tree needs the careful arithmetic of `sluice.api.amount`. Usa
 Used by everything in the engine that books or checks quota.
 """
 
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from sluice.api.amount import UNLIMITED
 from sluice.api.names import FlavorName, ResourceName
+
+if TYPE_CHECKING:
+    from sluice.engine.credits.book import Book
 
 NO_LIMIT: Final[int] = UNLIMITED * 2
 
@@ -70,16 +75,18 @@ class Tree:
     """A root with all below it, and the numbering of its flavor-resources.
 
     Attributes:
+        book: Ledger of the CreditPolicy in force here, None without one (docs/spec/credits.md).
         nodes: Parents before children.
         is_stale: A member changed: the tree is to be built anew before it is next used.
         pairs: (flavor, resource) by number.
         parked: Names of the ClusterQueues that have parked Workloads.
     """
 
-    __slots__ = ("is_stale", "nodes", "numbers", "pairs", "parked", "root")
+    __slots__ = ("book", "is_stale", "nodes", "numbers", "pairs", "parked", "root")
 
     def __init__(self, root: QuotaNode) -> None:
         self.root = root
+        self.book: Book | None = None
         self.is_stale = False
         self.parked: dict[str, None] = {}
         self.nodes: list[QuotaNode] = []

@@ -29,6 +29,7 @@ from sluice.api.records import (
 from sluice.engine.afs import UsageLedger
 from sluice.engine.assignment import PodSetNeed
 from sluice.engine.changes import ChangeLog
+from sluice.engine.credits.service import Credits
 from sluice.engine.forest import Forest
 from sluice.engine.options import EngineOptions
 from sluice.engine.pending import Pending
@@ -78,6 +79,7 @@ class World:
         self.homeless: dict[ClusterQueueName, dict[WorkloadKey, None]] = {}
         self.unready: dict[WorkloadKey, None] = {}
         self.trees: dict[CohortName, Tree] = {}
+        self.credits = Credits(self.forest, self.trees, self.changes, self.settle)
         self._stale_trees: list[Tree] = []
         self._treeless_queues: dict[ClusterQueueName, None] = {}
         self._treeless_cohorts: dict[CohortName, None] = {}
@@ -152,6 +154,7 @@ class World:
             self._move_in(tree)
         for name in sorted(alone):
             self._move_in(self.forest.build_queue(name))
+        self.credits.is_dirty = True
 
     def _move_in(self, tree: Tree) -> None:
         """Point the ClusterQueues of a new tree at their nodes and book what they hold."""
