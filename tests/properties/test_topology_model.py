@@ -2,11 +2,11 @@
 
 import pytest
 from hypothesis import given, settings
+from tests.support import topology_worlds as worlds
+from tests.support.topology_model import Model, Path
 
 from sluice.api.names import HOSTNAME_LABEL
 from sluice.engine.placement import PlacementOutcome
-from tests.support import topology_worlds as worlds
-from tests.support.topology_model import Model, Path
 
 
 def _found(outcome: PlacementOutcome, index: int) -> dict[Path, int] | None:
