@@ -131,7 +131,8 @@ class WorkloadState:
         "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key",
         "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt", "pass_due_ms",
         "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms", "scan",
-        "seen_generation", "shape", "sort_key", "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
+        "seen_generation", "shape", "sort_key", "topology", "topology_assumed", "ts_ms", "uid",
+        "usage", "version",
     )  # fmt: skip
 
     def __init__(self, record: Workload, version: int) -> None:
