@@ -145,12 +145,12 @@ def apply(
     merged: Json = typed.merge(current, applied, subject.root)
     if previous is not None and previous.fields:
         merged = _pruned(merged, previous.fields, after, subject.root)
-    if not subject.is_builtin:
-        _refuse_nulls(merged, subject, writer)
     difference = typed.compare(current, merged, subject.root, is_builtin=subject.is_builtin)
     difference = difference.without(ignored)
     if not force:
         _refuse_conflicts(after, difference, me)
+    if not subject.is_builtin:
+        _refuse_nulls(merged, subject, writer)
     result = _released(after, difference, me)
     owned = mine - _STRIPPED
     result.pop(me, None)
@@ -235,7 +235,7 @@ def _refuse_nulls(merged: Json, subject: Subject, writer: FieldWriter) -> None:
     """
     is_status = writer.subresource == "status"
     taken = {"status": merged.get("status")} if is_status else {
-        name: value for name, value in merged.items() if name != "status"
+        name: value for name, value in merged.items() if name not in ("metadata", "status")
     }  # fmt: skip
     causes = []
     for path, node in typed.nulls(taken, subject.root):

@@ -15,6 +15,7 @@ from sluice.local.schema.cel.environment import CelError
 from sluice.local.schema.cel.escaping import needs_escape
 from sluice.local.schema.cel.rules import Rule, compile_rule, evaluate_rules
 from sluice.local.schema.correlation import compare, same
+from sluice.local.schema.decoding import refuse_undecodable
 from sluice.local.schema.defaulting import apply_defaults
 from sluice.local.schema.objectmeta import object_meta
 from sluice.local.schema.omitting import normalize
@@ -48,7 +49,13 @@ class CompiledSchema:
         return self._root
 
     def prune(self, obj: Json) -> Sequence[str]:
-        """Drop unspecified fields in place and return their paths."""
+        """Drop unspecified fields in place and return their paths.
+
+        Raises:
+            ApiError: 400 for a built-in object that does not decode.
+        """
+        if self._source.is_builtin:
+            refuse_undecodable(obj, self._root, self._source.kind, self._source.version)
         return prune(obj, self._root, object_meta())
 
     def default(self, obj: Json) -> None:

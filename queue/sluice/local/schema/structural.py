@@ -32,6 +32,7 @@ class Node:
 
     Attributes:
         type: JSON type, or "" when any is taken.
+        type_name: Go's name for the struct of a built-in type, "" for what is none.
         additional: Schema of the values of a map; None when the keys are fixed.
         is_open: Unknown fields are kept at this level (`x-kubernetes-preserve-unknown-fields`,
             `additionalProperties: true`, or an object nothing is said about in built-in kinds).
@@ -48,6 +49,7 @@ class Node:
     """
 
     type: str = ""
+    type_name: str = ""
     properties: dict[str, Node] = field(default_factory=dict)
     additional: Node | None = None
     items: Node | None = None
@@ -116,6 +118,7 @@ class _Compiler:
             return target
         node = Node()
         self._fill(node, self._definitions.get(name, {}))
+        node.type_name = _struct_name(name, node)
         self._override(node, beside)
         return node
 
@@ -124,6 +127,7 @@ class _Compiler:
         if known is None:
             known = self._named[name] = Node()
             self._fill(known, self._definitions.get(name, {}))
+            known.type_name = _struct_name(name, known)
         return known
 
     def _fill(self, node: Node, source: JsonView) -> None:
@@ -189,6 +193,10 @@ _OVERRIDES: Final = (
     "x-kubernetes-patch-strategy",
     "x-kubernetes-patch-merge-key",
 )
+
+
+def _struct_name(name: str, node: Node) -> str:
+    return name.rsplit(".", 1)[-1] if node.properties else ""
 
 
 def _reference(source: JsonView) -> str | None:
