@@ -7,7 +7,7 @@ from tests.unit.local.schema.conftest import Compile, texts
 
 from sluice.local.apiserver.status import ApiError
 
-TEXT = {"type": "string"}
+TEXT = {"type": "string", "maxLength": 20}
 
 
 def rule(expression: str, **more: Any) -> list[dict[str, Any]]:
@@ -56,23 +56,24 @@ CASES: list[tuple[str, dict[str, Any], Any, Any, list[str]]] = [
      {"f": ruled({"type": "object", "properties": {"namespace": TEXT, "a-b": TEXT}},
                  "self.__namespace__ == 'n' && self.a__dash__b == 'x'")},
      {"f": {"namespace": "n", "a-b": "x"}}, None, []),
-    ("map values", {"f": {"type": "object", "additionalProperties": ruled(TEXT, "self == 'x'")}},
+    ("map values", {"f": {"type": "object", "maxProperties": 5,
+                          "additionalProperties": ruled(TEXT, "self == 'x'")}},
      {"f": {"k": "y"}}, None, ["spec.f[k]: Invalid value: \"y\": failed rule: self == 'x'"]),
-    ("list items", {"f": {"type": "array", "items": ruled(TEXT, "self == 'x'")}},
+    ("list items", {"f": {"type": "array", "maxItems": 5, "items": ruled(TEXT, "self == 'x'")}},
      {"f": ["x", "y"]}, None, ["spec.f[1]: Invalid value: \"y\": failed rule: self == 'x'"]),
-    ("uniqueness", {"f": ruled({"type": "array", "items": TEXT},
+    ("uniqueness", {"f": ruled({"type": "array", "items": TEXT, "maxItems": 5},
                                "self.all(x, self.exists_one(y, x == y))", message="unique")},
      {"f": ["a", "a"]}, None, ["spec.f: Invalid value: unique"]),
     ("null is not validated", {"f": ruled({**TEXT, "nullable": True}, "false")}, {"f": None},
      None, []),
     ("unchanged values are let pass", {"f": ruled(TEXT, "self == 'x'"), "g": TEXT},
      {"f": "bad", "g": "new"}, {"f": "bad", "g": "old"}, []),
-    ("quantities", {"f": ruled({"type": "string"},
+    ("quantities", {"f": ruled(TEXT,
                                "quantity(self).isGreaterThan(quantity('500m')) && "
                                "quantity(self) == quantity('1000m') && isQuantity(self)")},
      {"f": "1"}, None, []),
     ("lists and regular expressions",
-     {"f": ruled({"type": "array", "items": TEXT},
+     {"f": ruled({"type": "array", "items": TEXT, "maxItems": 5},
                  "self.isSorted() && self.max() == 'b' && self[0].find('a+') == 'aa'")},
      {"f": ["aa", "b"]}, None, []),
 ]  # fmt: skip
