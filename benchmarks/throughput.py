@@ -24,6 +24,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +227,13 @@ class Load:
         )
 
 
+def uvloop_factory() -> Any:
+    """Return uvloop's factory where it is installed, as ``sluice run`` does, else None."""
+    if find_spec("uvloop") is None:
+        return None
+    return import_module("uvloop").new_event_loop
+
+
 def cpu_s(pid: int) -> float:
     """Return the CPU seconds that a process has used so far (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -332,4 +341,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    with asyncio.Runner(loop_factory=uvloop_factory()) as runner:
+        runner.run(main())

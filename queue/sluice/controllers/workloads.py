@@ -114,8 +114,10 @@ class WorkloadController:
 
     async def _reconcile(self, key: str) -> Result:
         cached = self._caches.workloads.store.get(key)
+        if cached is None or self._is_settled(cached):
+            return DONE
         raw = self._caches.workloads.store.raw(key)
-        if cached is None or raw is None:
+        if raw is None:
             return DONE
         parked, wait_s = self._parked(cached)
         facts = self._facts(cached.record, parked)
@@ -125,6 +127,14 @@ class WorkloadController:
             due_s = (step.look_again_ms - self._clock.now_ms()) / 1000
             wait_s = min(due_s, _LOOK_AGAIN_S_MAX if wait_s is None else wait_s)
         return DONE if wait_s is None else After(max(_LOOK_AGAIN_S_MIN, wait_s))
+
+    def _is_settled(self, cached: CachedWorkload) -> bool:
+        """Tell whether the rules have nothing to say of a finished Workload, without reading it."""
+        if not cached.is_finished or self._options.retain_finished_ms is not None:
+            return False
+        return bool(cached.owner_uids) or not (
+            cached.record.job_uid or cached.record.is_terminating
+        )
 
     def _parked(self, cached: CachedWorkload) -> tuple[tuple[str, str] | None, float | None]:
         """Return what to write of a Workload that waits unexamined, or the seconds to ask again."""
@@ -147,14 +157,17 @@ class WorkloadController:
 
     def _facts(self, workload: Workload, parked: tuple[str, str] | None) -> Facts:
         name = self._caches.cluster_queue_name(workload)
-        # The engine observes in the same turn as the cache, so it knows what is cached.
-        status = self._engine.cluster_queue_status(names.ClusterQueueName(name)) if name else None
+        is_active = True
+        if name and not workload.is_true(ConditionType.ADMITTED):
+            # The engine observes in the same turn as the cache, so it knows what is cached.
+            status = self._engine.cluster_queue_status(names.ClusterQueueName(name))
+            is_active = status is not None and status.is_active
         return Facts(
             local_queue_name=workload.queue,
             local_queue=self._caches.local_queues.store.get(workload.queue_key),
             cluster_queue_name=name,
             cluster_queue=self._caches.cluster_queues.store.get(name) if name else None,
-            cluster_queue_active=status is not None and status.is_active,
+            cluster_queue_active=is_active,
             parked=parked,
         )
 

@@ -67,7 +67,8 @@ class Facts:
         local_queue: None when there is no such LocalQueue.
         cluster_queue_name: The one that holds its quota, else the LocalQueue's; may be empty.
         cluster_queue: None when there is no such ClusterQueue.
-        cluster_queue_active: Status of its Active condition, as the engine has it.
+        cluster_queue_active: Status of its Active condition, as the engine has it; read only for
+            a Workload that is not admitted.
         parked: Reason and message of the scheduler, when it parked the Workload without writing
             them and they shall be written now.
     """
