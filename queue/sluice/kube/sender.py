@@ -14,7 +14,9 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +37,8 @@ _READ_ATTEMPTS: Final = 4
 _THROTTLED_ATTEMPTS: Final = 8
 _BACKOFF_S: Final = 0.1
 _THROTTLED_WAIT_S_MAX: Final = 30.0
+_CLOSING_S: Final = 1.0
+_CLOSING_POLL_S: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +81,19 @@ class Sender:
             qps=self.options.qps, burst=self.options.burst, clock=self._clock
         )
         self._session: aiohttp.ClientSession | None = None
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def close(self) -> None:
         """Close every connection; running requests fail."""
         if self._session is not None:
-            await self._session.close()
-            self._session = None
+            session, self._session = self._session, None
+            await session.close()
+            # Connections that were still being opened go away a little later; a loop that ends
+            # right after this would leak them.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSING_S):
+                    while any(opened.fileno() >= 0 for opened in tuple(self._sockets)):
+                        await asyncio.sleep(_CLOSING_POLL_S)
 
     async def send(
         self, request: Request, *, timeout_s: float = TIMEOUT_S, retry: bool = True
@@ -185,7 +196,7 @@ class Sender:
             connector = aiohttp.TCPConnector(
                 limit=self.options.connections_max,
                 ssl=context if context is not None else True,
-                socket_factory=_keepalive_socket,
+                socket_factory=self._open_socket,
                 keepalive_timeout=60,
             )
             # trust_env costs 0.4 ms a request in aiohttp; the proxy was resolved once instead.
@@ -197,6 +208,11 @@ class Sender:
                 headers={"User-Agent": self.options.user_agent, "Accept-Encoding": "identity"},
             )
         return self._session
+
+    def _open_socket(self, info: Any) -> socket.socket:
+        opened = _keepalive_socket(info)
+        self._sockets.add(opened)
+        return opened
 
 
 def _wait_before_retry_s(request: Request, error: KubeError, attempt: int) -> float | None:
