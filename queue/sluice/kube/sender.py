@@ -16,7 +16,6 @@ import random
 import socket
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -37,7 +36,7 @@ _READ_ATTEMPTS: Final = 4
 _THROTTLED_ATTEMPTS: Final = 8
 _BACKOFF_S: Final = 0.1
 _THROTTLED_WAIT_S_MAX: Final = 30.0
-_CLOSING_S: Final = 1.0
+_CLOSING_POLLS_MAX: Final = 1000
 _CLOSING_POLL_S: Final = 0.001
 
 
@@ -90,10 +89,10 @@ class Sender:
             await session.close()
             # Connections that were still being opened go away a little later; a loop that ends
             # right after this would leak them.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_CLOSING_S):
-                    while any(opened.fileno() >= 0 for opened in tuple(self._sockets)):
-                        await asyncio.sleep(_CLOSING_POLL_S)
+            for _ in range(_CLOSING_POLLS_MAX):
+                if all(opened.fileno() < 0 for opened in tuple(self._sockets)):
+                    break
+                await asyncio.sleep(_CLOSING_POLL_S)
 
     async def send(
         self, request: Request, *, timeout_s: float = TIMEOUT_S, retry: bool = True
