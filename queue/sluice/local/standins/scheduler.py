@@ -128,8 +128,10 @@ class Scheduler:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while (key := self._next()) is not None:
-                pod = self._waiting[key]
+            for key in self._ready():
+                pod = self._waiting.get(key)
+                if pod is None or key in self._parked:
+                    continue
                 try:
                     await self._schedule(key, pod)
                 except KubeError as error:
@@ -142,9 +144,10 @@ class Scheduler:
         self._parked.discard(key)
         self._wake.set()
 
-    def _next(self) -> str | None:
-        ready = [key for key in self._waiting if key not in self._parked]
-        return min(ready, key=self._order, default=None)
+    def _ready(self) -> list[str]:
+        """Return the Pods to place now; one that comes meanwhile wakes the loop again."""
+        ready = (key for key in self._waiting if key not in self._parked)
+        return sorted(ready, key=self._order)
 
     def _order(self, key: str) -> tuple[int, str, str]:
         pod = self._waiting[key]
