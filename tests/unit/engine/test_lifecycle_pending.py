@@ -1,5 +1,6 @@
 """Why a Workload without quota waits: the order of reasons and their exact words."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -196,3 +197,39 @@ def test_quota_of_one_not_admitted_is_taken_back(
 @pytest.mark.parametrize("around", [facts(local=StopPolicy.HOLD), facts(cluster=StopPolicy.HOLD)])
 def test_hold_leaves_admitted_ones_alone(around: Facts) -> None:
     assert step(workload(RESERVED, ADMITTED), around).status is None
+
+
+PARKED = ("WaitingForQuota", "Bypassed scheduling evaluation because an equivalent one failed")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told"),
+    [
+        pytest.param(workload(), True, id="never told anything"),
+        pytest.param(
+            workload(condition("QuotaReserved", "False", "PendingEvaluation")),
+            True,
+            id="told that it is evaluated",
+        ),
+        pytest.param(
+            workload(
+                condition(
+                    "QuotaReserved", "False", "Misconfigured", message="LocalQueue lq is gone"
+                )
+            ),
+            True,
+            id="told what no longer holds",
+        ),
+        pytest.param(
+            workload(condition("QuotaReserved", "False", "NoMatchingFlavor", message="own")),
+            False,
+            id="told of its own attempt",
+        ),
+    ],
+)
+def test_a_workload_parked_unexamined_is_told_why(given: dict[str, Any], is_told: bool) -> None:
+    result = step(given, replace(facts(), parked=PARKED))
+    if is_told:
+        assert shown(result, "QuotaReserved") == ("False", *PARKED)
+    else:
+        assert result.status is None
