@@ -80,6 +80,8 @@ class Backend:
     def put(self, resource: Resource, obj: Json) -> Stored:
         """Store an object that is in the storage version."""
         metadata = obj["metadata"]
+        # These two lead, so that a list can leave them out of its items without parsing them.
+        obj = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], **obj}
         key = Key(metadata["namespace"] if resource.namespaced else "", metadata["name"])
         stored = self.store.put(self.collection(resource), key, obj, resource.fields(obj))
         for listener in self._listeners:

@@ -142,6 +142,13 @@ async def list_objects(backend: Backend, call: Call) -> Answer:
     )
 
 
+def _without_kind(body: bytes, call: Call) -> bytes:
+    """Leave out an item's kind and apiVersion, as lists of built-in kinds do."""
+    kind = call.resource.kind
+    lead = f'{{"apiVersion":"{call.api_version}","kind":"{kind}",'.encode()
+    return b"{" + body[len(lead) :] if body.startswith(lead) else body
+
+
 async def render_list(
     backend: Backend, call: Call, states: Sequence[Stored], list_metadata: Json
 ) -> bytes:
@@ -149,6 +156,8 @@ async def render_list(
     resource, version = call.resource, call.version
     if call.shape is Shape.WHOLE:
         raw = await backend.show_raw(resource, version.name, states)
+        if not resource.crd_name:
+            raw = [_without_kind(body, call) for body in raw]
         head = {
             "kind": resource.list_kind,
             "apiVersion": call.api_version,
