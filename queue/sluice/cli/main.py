@@ -31,6 +31,8 @@ COMMANDS: Final = {
     "up": "sluice.cli.up",
     "demo": "sluice.cli.demo",
     "replay": "sluice.cli.replay",
+    "simulate": "sluice.cli.simulate",
+    "credits": "sluice.cli.credits",
     "version": "sluice.cli.version",
 }
 """Module of each command, in the order of the help page."""

@@ -29,6 +29,7 @@ from sluice.engine.process import Processor
 from sluice.engine.states import (
     INFLIGHT,
     OUTSIDE,
+    RESERVED,
     ClusterQueueState,
     Decision,
     WorkloadState,
@@ -258,6 +259,9 @@ class Cycle:
             reason, message = PendingReason.WAITING_FOR_QUOTA, messages.NO_LONGER_FITS
         else:
             reason, message = messages.pending_reason(reasons), messages.explain(reasons)
+        loss = entry.wl.credit_loss
+        if loss is not None and loss.winner.place == RESERVED:
+            message = f"{message}. {messages.credit_loss(loss)}"
         if not self._world.options.gates.granular_reasons:
             reason = (
                 PendingReason.WAITING

@@ -10,6 +10,7 @@ from sluice.api import quantity
 from sluice.api.amount import bounded
 from sluice.api.conditions import PendingReason, PreemptionReason
 from sluice.api.names import PodSetName, ResourceName
+from sluice.api.wire_credit import unit_hours
 from sluice.engine.assignment import (
     WHY_MAXIMUM,
     WHY_NO_MATCH,
@@ -19,6 +20,7 @@ from sluice.engine.assignment import (
     PodSetNeed,
     Reason,
 )
+from sluice.engine.credits.contest import CreditLoss
 from sluice.engine.states import ClusterQueueState, WorkloadState
 from sluice.engine.tree import QuotaNode
 
@@ -98,6 +100,15 @@ def details(reasons: PodSetReasons) -> tuple[str, ...]:
     """Return one line per pod set and reason, in the order they were found."""
     lines = [f"pod set {name}: {sentence(reason)}" for name, why in reasons for reason in why]
     return tuple(dict.fromkeys(lines))
+
+
+def credit_loss(loss: CreditLoss) -> str:
+    """Return what credits had to do with a Workload that waits (docs/spec/credits.md 3)."""
+    theirs, mine = unit_hours(loss.theirs), unit_hours(loss.mine)
+    return (
+        f"Credits of {loss.ahead} in cohort {loss.cohort} went before it: projected balance "
+        f"{theirs:.3f} against {mine:.3f} unit-hours, {theirs - mine:.3f} apart"
+    )
 
 
 def requests_of(

@@ -9,6 +9,7 @@ from functools import cmp_to_key
 from sluice.api.conditions import PreemptionReason
 from sluice.api.names import ClusterQueueName, LocalQueueKey
 from sluice.api.records import PreemptionPolicy
+from sluice.engine.fairshare import side_below
 from sluice.engine.simulation import Simulation
 from sluice.engine.states import ClusterQueueState, WorkloadState
 from sluice.engine.tree import available
@@ -94,18 +95,40 @@ class Search:
         self.usage_of = usage_of
 
     def sort(self, candidates: list[WorkloadState], cq: ClusterQueueState) -> None:
-        """Sort candidates into the order of 4.3, for a preemptor in ``cq``."""
-        if self.usage_of is None:
+        """Sort candidates into the order of 4.3, for a preemptor in ``cq``.
+
+        Under credits those of poorer accounts come earlier (docs/spec/credits.md 3.3).
+        """
+        if cq.tree.book is not None:
+            ranks = credit_ranks(candidates, cq)
+            candidates.sort(key=cmp_to_key(lambda a, b: self._compare(a, b, cq, ranks)))
+        elif self.usage_of is None:
             candidates.sort(key=lambda c: (*order_key(c, cq), c.uid, c.key))
         else:
-            candidates.sort(key=cmp_to_key(lambda a, b: self._compare(a, b, cq)))
+            candidates.sort(key=cmp_to_key(lambda a, b: self._compare(a, b, cq, {})))
 
-    def _compare(self, left: WorkloadState, right: WorkloadState, cq: ClusterQueueState) -> int:
+    def _compare(
+        self,
+        left: WorkloadState,
+        right: WorkloadState,
+        cq: ClusterQueueState,
+        ranks: dict[ClusterQueueState, int],
+    ) -> int:
         a, b = order_key(left, cq), order_key(right, cq)
         if a[:2] != b[:2]:
             return -1 if a[:2] < b[:2] else 1
-        if left.cq is right.cq and left.cq is not None and left.lq != right.lq:
-            assert self.usage_of is not None
+        if ranks:
+            assert left.cq is not None
+            assert right.cq is not None
+            first_rank, second_rank = ranks[left.cq], ranks[right.cq]
+            if first_rank != second_rank:
+                return -1 if first_rank < second_rank else 1
+        if (
+            self.usage_of is not None
+            and left.cq is right.cq
+            and left.cq is not None
+            and left.lq != right.lq
+        ):
             mine, other = self.usage_of(left.cq, left.lq), self.usage_of(left.cq, right.lq)
             if mine is not None and other is not None and mine != other:
                 return -1 if mine > other else 1
@@ -113,6 +136,27 @@ class Search:
         if first == second:
             return 0
         return -1 if first < second else 1
+
+
+def credit_ranks(
+    candidates: list[WorkloadState], cq: ClusterQueueState
+) -> dict[ClusterQueueState, int]:
+    """Return what credits rank the queues of candidates by, poorest account first.
+
+    The account is that of the node just below the lowest common ancestor with ``cq``, its projected
+    balance that of the present state: call it when a search starts. Empty without credits.
+    """
+    book = cq.tree.book
+    ranks: dict[ClusterQueueState, int] = {}
+    if book is None:
+        return ranks
+    for wl in candidates:
+        other = wl.cq
+        assert other is not None
+        if other not in ranks:
+            side = side_below(cq.node, other.node)[1]
+            ranks[other] = 0 if other is cq else book.projected(side)
+    return ranks
 
 
 def order_key(wl: WorkloadState, cq: ClusterQueueState) -> tuple[bool, bool, int, int]:

@@ -5,7 +5,13 @@ from sluice.api.names import ClusterQueueName
 from sluice.api.records import PreemptionPolicy
 from sluice.engine.fairshare import share, side_below
 from sluice.engine.options import FairStrategy
-from sluice.engine.preemption.candidates import Demand, Search, Target, relevant
+from sluice.engine.preemption.candidates import (
+    Demand,
+    Search,
+    Target,
+    credit_ranks,
+    relevant,
+)
 from sluice.engine.preemption.fill_back import fill_back
 from sluice.engine.preemption.selector import Selector
 from sluice.engine.states import ClusterQueueState, WorkloadState
@@ -114,13 +120,14 @@ def find_targets(search: Search, rules: FairRules, demand: Demand) -> list[Targe
     if not candidates:
         return []
     search.sort(candidates, demand.cq)
+    ranks = credit_ranks(candidates, demand.cq)
     simulation = search.simulation
     point = simulation.checkpoint()
     simulation.add(demand.cq.node, demand.request)
     hunt = _Hunt(search, rules, demand)
-    fits = hunt.run_first(Selector(demand.cq, candidates, search.queues))
+    fits = hunt.run_first(Selector(demand.cq, candidates, search.queues, ranks))
     if not fits and len(rules.strategies) > 1:
-        fits = hunt.run_second(Selector(demand.cq, hunt.retry, search.queues))
+        fits = hunt.run_second(Selector(demand.cq, hunt.retry, search.queues, ranks))
     targets: list[Target] = []
     if fits:
         simulation.subtract(demand.cq.node, demand.request)
