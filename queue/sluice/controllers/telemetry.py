@@ -54,8 +54,8 @@ def parse_address(path: str, text: str) -> Address | None:
     """
     if text in ("", "0"):
         return None
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal() or int(port) > 65535:
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isdecimal() or int(port) > 65535:
         raise ConfigError(f'{path}: {text!r} must be host:port, :port, or "0" to turn it off')
     return Address(host=host.strip("[]"), port=int(port))
 
