@@ -50,7 +50,7 @@ class Case:
         if request is not None and (request.required or request.preferred):
             level = levels.index(request.required or request.preferred or "")
             is_free = False
-        elif request is not None and request.slices and not request.unconstrained:
+        elif request is not None and request.slices:
             level = 0
         slices = [(levels.index(s.topology), s.size) for s in request.slices] if request else []
         return Ask(
@@ -96,7 +96,7 @@ def requests(
     at = draw(st.integers(0, lowest)) if kind in ("required", "preferred") else 0
     slices: list[SliceConstraint] = []
     if kind == "slices" or (kind != "implied" and draw(st.booleans())):
-        first = lowest if kind == "free" else draw(st.integers(at, lowest))
+        first = draw(st.integers(at, lowest))
         chain = draw(st.sampled_from(((1,), (2,), (3,), (4, 2), (4, 4), (6, 3), (8, 4, 2))))
         below = [first]
         while len(below) < len(chain) and below[-1] < lowest:

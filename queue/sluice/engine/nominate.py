@@ -191,7 +191,9 @@ class Nominator:
         request = {fr: value for fr, value in assignment.used.items() if value}
         demand = Demand(attempt.wl, attempt.cq, sorted(needed), request)
         if self._topology.concerns(attempt):
-            demand.places = lambda: self._topology.fits(attempt, assignment)
+            asked = self._topology.requests(attempt, assignment)
+            if asked:
+                demand.places = lambda: self._topology.can_place(attempt, asked)
         return self._preemption.find_targets(demand)
 
     def _fix_topology(self, entry: Entry, attempt: Attempt) -> None:
@@ -201,7 +203,9 @@ class Nominator:
         simulation = self._world.simulation
         point = simulation.checkpoint()
         for target in entry.targets:
-            simulation.remove(target.wl)
+            # Pods of the slice it replaces stay where they are (6.11).
+            if not target.is_replaced:
+                simulation.remove(target.wl)
         self._topology.fix_up(attempt, entry.assignment, assume_empty=not entry.targets)
         simulation.rollback(point)
 

@@ -7,7 +7,8 @@ at these places (sections of docs/spec/algorithm.md):
   the flavors whose capacity or shape changed, whose ClusterQueues the core then wakes or rechecks.
   `levels` says whether a flavor's topology is known.
 - 3.3.4 c, 6.2: `refusal`, while a flavor is looked at for a pod set.
-- 3.3.7, 3.5.6, 4.4.5, 6.8: `place`, for all pod sets of a Workload at once.
+- 3.3.7, 3.5.6, 6.8: `place`, for all pod sets of a Workload at once; 4.4.5: `can_place`, while
+  victims are looked for.
 - 3.7.1, 6.9: `fits`, before an entry is taken.
 - 1.10, 2.1, 3.7: `book` and `unbook`, when a reservation (or a simulated one) begins and ends.
 - every simulation: `checkpoint` and `rollback`, nested like those of the core's own undo log;
@@ -149,6 +150,10 @@ class Placement(ABC):
         """
 
     @abstractmethod
+    def can_place(self, workload: Workload, requests: tuple[PlacementRequest, ...]) -> bool:
+        """Tell whether `place` would find domains for all requests now."""
+
+    @abstractmethod
     def fits(self, usages: tuple[TopologyUsage, ...]) -> bool:
         """Tell whether every domain exists and holds its pods now, each taken by itself (6.9)."""
 
@@ -213,6 +218,10 @@ class WithoutTopology(Placement):
     ) -> PlacementOutcome:
         """Refuse all requests."""
         return PlacementOutcome(errors={r.index: "no flavor has a topology" for r in requests})
+
+    def can_place(self, workload: Workload, requests: tuple[PlacementRequest, ...]) -> bool:
+        """Return whether nothing is asked for."""
+        return not requests
 
     def fits(self, usages: tuple[TopologyUsage, ...]) -> bool:
         """Return whether there is nothing to hold."""

@@ -98,13 +98,9 @@ class TopologyStep:
             if not outcome.failed and not outcome.errors:
                 _keep(outcome, {r.need.index: r for r in result.pod_sets})
 
-    def fits(self, attempt: Attempt, result: Assignment) -> bool:
-        """Tell whether the pod sets can be placed on the present, simulated state (4.4.5)."""
-        requests = self.requests(attempt, result)
-        if not requests:
-            return True
-        outcome = self._place(attempt, requests, assume_empty=False)
-        return not outcome.failed and not outcome.errors
+    def can_place(self, attempt: Attempt, requests: tuple[PlacementRequest, ...]) -> bool:
+        """Tell whether requests can be placed on the present, simulated state (4.4.5)."""
+        return self.placement.can_place(attempt.wl.record, requests)
 
     def requests(self, attempt: Attempt, result: Assignment) -> tuple[PlacementRequest, ...]:
         """Return the placement requests of an assignment, in spec order (6.3)."""

@@ -1,7 +1,8 @@
 """Which domains take the pods (phase 2): best fit, several domains, the way down to the leaves.
 
-Source: docs/spec/algorithm.md 6.6 and 6.7. Works on `Dom` records, each a domain with its counts,
-so that pruning and cutting never touch the counts themselves.
+Source: docs/spec/algorithm.md 6.6 and 6.7. The domains of a whole level are looked at by index, in
+the lists of the counts; what is chosen becomes a `Dom`, a record with its counts and its share, so
+that pruning and cutting never touch the counts themselves.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ class Dom:
         self.lead = counts.lead[level][index]
         self.slices = counts.slices[level][index]
         self.slices_led = counts.slices_led[level][index]
-        self.score = counts.scores[level][index]
+        self.score = 0 if counts.scores is None else counts.scores[level][index]
         self.share = 0
         """Worker pods given to the domain."""
         self.leaders = 0
@@ -182,36 +183,88 @@ class Chooser:
         return None if cut is None else self.descend(cut, pooled=True)
 
     def _choose(self) -> list[Dom] | None:
+        """Return the domains of the first level that can take everything (6.7.1)."""
         want = self._want
-        need, leaders = want.count // want.slice_size, want.leaders
+        need = want.count // want.slice_size
         level = want.level
-        while True:
-            doms = order_led(self.doms(level), want.least_free)
-            if not doms:
-                return None
-            top = self._top(doms, need)
-            if top is not None:
-                return [top]
+        scored = self._counts.scores is not None
+        while self._tree.values[level]:
+            top = self._single_scored(level, need) if scored else self._single(level, need)
+            if top >= 0:
+                return [self.dom(level, top)]
             if want.required:
                 return None
             if level == 0 or want.unconstrained:
-                return self._several(doms, need, leaders)
+                if want.leaders:
+                    return self._several_led(level, need)
+                return self._several(level, need)
             level -= 1
+        return None
 
-    def _top(self, doms: list[Dom], need: int) -> Dom | None:
+    def _single(self, level: int, need: int) -> int:
+        """Return the domain that takes everything and has the least room to spare, -1 for none.
+
+        Best fit takes the smallest sufficient one, least free first the first sufficient one in
+        ascending order: without scores that is the same domain.
+        """
+        leaders = self._want.leaders
+        room, pods = self._counts.slices_led[level], self._counts.pods_led[level]
+        lead = self._counts.lead[level]
+        best = -1
+        best_room = best_pods = 0
+        for index in range(len(room)):
+            here = room[index]
+            if here < need or (best >= 0 and here > best_room):
+                continue
+            if best >= 0 and here == best_room and pods[index] >= best_pods:
+                continue
+            if leaders == 0 or lead[index] >= leaders:
+                best, best_room, best_pods = index, here, pods[index]
+        return best
+
+    def _single_scored(self, level: int, need: int) -> int:
+        """Return the same among domains with scores: best fit knows the best score only (6.6)."""
+        doms = order_led(self.doms(level), self._want.least_free)
         leaders = self._want.leaders
         if self._best:
             first = doms[0]
-            if first.slices_led >= need and first.lead >= leaders:
-                first = best_fit(doms, need, leaders)
-            return first if first.slices_led >= need and first.lead >= leaders else None
+            if first.slices_led < need or first.lead < leaders:
+                return -1
+            return best_fit(doms, need, leaders).index
         for dom in doms:
             if capacity(dom, leaders > 0, True) >= need and dom.lead >= leaders:
-                return dom
-        return None
+                return dom.index
+        return -1
 
-    def _several(self, doms: list[Dom], need: int, leaders: int) -> list[Dom] | None:
-        rest = prioritize(doms, need, leaders, True)
+    def _several(self, level: int, need: int) -> list[Dom] | None:
+        """Return domains that take everything together, in order B (6.7.1 c)."""
+        slices, pods = self._counts.slices[level], self._counts.pods[level]
+        scores = None if self._counts.scores is None else self._counts.scores[level]
+        order = sorted(range(len(slices)), key=pods.__getitem__)
+        order.sort(key=slices.__getitem__, reverse=self._best)
+        if scores is not None:
+            order.sort(key=scores.__getitem__, reverse=True)
+        chosen: list[Dom] = []
+        for at, index in enumerate(order):
+            here = slices[index]
+            if need <= 0:
+                break
+            if here == 0:
+                continue
+            if self._best and here >= need:
+                for other in order[at + 1 :]:
+                    if scores is not None and scores[other] != scores[index]:
+                        break
+                    if need <= slices[other] < here:
+                        index, here = other, slices[other]
+            chosen.append(self.dom(level, index))
+            need -= here
+        return chosen if need <= 0 else None
+
+    def _several_led(self, level: int, need: int) -> list[Dom] | None:
+        """Return domains that take everything and the leader together (6.7.1 a to c)."""
+        leaders = self._want.leaders
+        rest = prioritize(order_led(self.doms(level), self._want.least_free), need, leaders, True)
         chosen: list[Dom] = []
         while leaders > 0 and rest and rest[0].lead > 0:
             dom = rest[0]
@@ -224,16 +277,14 @@ class Chooser:
         if leaders > 0:
             return None
         rest = order_plain(rest, self._want.least_free)
-        start = 0
-        while need > 0 and start < len(rest):
-            dom = rest[start]
+        for at, first in enumerate(rest):
+            if need <= 0:
+                break
+            dom = first
             if self._best and dom.slices >= need:
-                dom = best_fit(rest[start:], need, 0)
-                chosen.append(dom)
-                return chosen
+                dom = best_fit(rest[at:], need, 0)
             chosen.append(dom)
             need -= dom.slices
-            start += 1
         return chosen if need <= 0 else None
 
     def descend(self, chosen: list[Dom], *, pooled: bool) -> list[Dom] | None:
@@ -281,16 +332,3 @@ class Chooser:
                 return None
             lower.extend(part)
         return lower
-
-
-def feasible(tree: Tree, counts: Counts, want: Want) -> bool:
-    """Tell whether a want without a leader fits, without choosing where.
-
-    The same answer as `Chooser.place` gives, at the cost of one look at a level.
-    """
-    need = want.count // want.slice_size
-    if want.required:
-        return any(s >= need for s in counts.slices[want.level])
-    return sum(counts.slices[want.level if want.unconstrained else 0]) >= need and bool(
-        tree.values[0]
-    )

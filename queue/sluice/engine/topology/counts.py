@@ -5,10 +5,12 @@ of changed cells, so that a search which frees one victim after another pays onl
 that changed and their ancestors. Source: docs/spec/algorithm.md 6.5.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from sluice.engine.topology.tree import CellBook, Tree, add_times
+from sluice.engine.topology.match import Usable
+from sluice.engine.topology.tree import Amounts, CellBook, Tree
 
 FITS_MAX: Final = 2**31 - 1
 
@@ -19,7 +21,7 @@ class Shape:
     """What the counts depend on.
 
     Attributes:
-        pod: Requests of one worker pod with its ``pods`` unit, by resource number.
+        pod: Requests of one worker pod with its ``pods`` unit.
         leader: The same of the leader pod, None without one.
         slice_size: Pods in a slice, at least 1.
         slice_level: Level index at which slices live.
@@ -27,26 +29,25 @@ class Shape:
         empty: Pretend that no topology-aware usage exists.
     """
 
-    pod: tuple[int, ...]
-    leader: tuple[int, ...] | None
+    pod: Amounts
+    leader: Amounts | None
     slice_size: int
     slice_level: int
     inner: tuple[int, ...]
     empty: bool = False
 
 
-def fits(capacity: list[int], request: tuple[int, ...]) -> int:
+def fits(capacity: list[int], request: Amounts) -> int:
     """Return how often a request fits into a capacity; 0 for a request of nothing."""
     best = -1
     size = len(capacity)
-    for i in range(len(request)):
-        amount = request[i]
-        if amount > 0:
-            here = capacity[i] // amount if i < size and capacity[i] > 0 else 0
-            if best < 0 or here < best:
-                best = here
-                if best == 0:
-                    return 0
+    for number, amount in request:
+        have = capacity[number] if number < size else 0
+        if have < amount:
+            return 0
+        here = have // amount
+        if best < 0 or here < best:
+            best = here
     return 0 if best < 0 else min(best, FITS_MAX)
 
 
@@ -60,13 +61,14 @@ class Counts:
         lead: 1 where a leader fits.
         slices: Slices that fit, from the slice level up; 0 below it.
         slices_led: The same beside the leader.
-        scores: Sums of the leaves' preferences.
-        excluded: Leaves that may not be used.
+        scores: Sums of the leaves' preferences; None without preferences.
+        excluded: Leaves that may not be used, by reason.
     """
 
     __slots__ = (
-        "_allowed", "_book", "_preferences", "_seen", "_shape", "_tree", "excluded", "lead",
-        "pods", "pods_led", "scores", "slices", "slices_led",
+        "_allowed", "_book", "_epoch", "_limit_totals", "_limits", "_preferences", "_seen",
+        "_shape", "_tree", "excluded", "lead", "pods", "pods_led", "scores", "slices",
+        "slices_led",
     )  # fmt: skip
 
     def __init__(
@@ -74,7 +76,7 @@ class Counts:
         tree: Tree,
         book: CellBook,
         shape: Shape,
-        allowed: tuple[bool, ...] | None = None,
+        usable: Usable,
         preferences: tuple[int, ...] | None = None,
     ) -> None:
         """Count everything.
@@ -83,22 +85,32 @@ class Counts:
             tree: Of one flavor.
             book: Where the tree's cells log changes.
             shape: What is counted.
-            allowed: Per leaf whether it may be used; None for all.
+            usable: Which leaves may be used.
             preferences: Per leaf its score; None for none.
         """
         self._tree = tree
         self._book = book
         self._shape = shape
-        self._allowed = allowed
+        self._allowed = usable.allowed
+        self.excluded: Mapping[str, int] = usable.excluded
         self._preferences = preferences
-        self.excluded = 0 if allowed is None else allowed.count(False)
-        self.pods = [[0] * len(level) for level in tree.values]
-        self.pods_led = [[0] * len(level) for level in tree.values]
-        self.lead = [[0] * len(level) for level in tree.values]
-        self.slices = [[0] * len(level) for level in tree.values]
-        self.slices_led = [[0] * len(level) for level in tree.values]
-        self.scores = [[0] * len(level) for level in tree.values]
-        self._seen = len(book.log)
+        self.pods = _zeros(tree)
+        self.slices = _zeros(tree)
+        self.lead = _zeros(tree)
+        # Without a leader nothing is lost to one: the same lists serve for both.
+        self.pods_led = self.pods if shape.leader is None else _zeros(tree)
+        self.slices_led = self.slices if shape.leader is None else _zeros(tree)
+        self.scores = None if preferences is None else _zeros(tree)
+        self._limits: list[int] | None = None
+        self._limit_totals: dict[int, int] = {}
+        self._seen = 0
+        self._epoch = 0
+        self._count_all()
+
+    def _count_all(self) -> None:
+        tree = self._tree
+        self._seen, self._epoch = len(self._book.log), self._book.epoch
+        self._limits = None
         for leaf in range(len(tree.free)):
             self._count_leaf(leaf)
         for level in range(len(tree.levels) - 2, -1, -1):
@@ -108,29 +120,79 @@ class Counts:
     def follow(self) -> None:
         """Take in the cells that changed since the last look."""
         log = self._book.log
+        if self._epoch != self._book.epoch:
+            self._count_all()
+            return
         if self._seen == len(log):
             return
         changed = set(log[self._seen :])
         self._seen = len(log)
         tree = self._tree
-        touched: set[int] = set()
+        leaf_of_cell = tree.leaf_of_cell
+        allowed = self._allowed
+        leaves = []
         for number in changed:
-            leaf = tree.leaf_of_cell.get(number, -1)
-            if leaf >= 0 and self._count_leaf(leaf):
-                touched.add(leaf)
+            leaf = leaf_of_cell.get(number, -1)
+            if leaf >= 0 and (allowed is None or allowed[leaf]):
+                leaves.append(leaf)
+        if self._limits is not None:
+            for leaf in leaves:
+                self._note_limit(leaf, self._limits)
+        if self._shape.leader is None:
+            for leaf in leaves:
+                self._change(leaf)
+            return
+        touched = {leaf for leaf in leaves if self._count_leaf(leaf)}
         for level in range(len(tree.levels) - 1, 0, -1):
             parents = tree.parents[level]
             touched = {parents[index] for index in touched}
             for index in touched:
                 self._count_inner(level - 1, index)
 
+    def _change(self, leaf: int) -> None:
+        """Count one leaf anew and pass the difference up; only without a leader."""
+        shape, tree = self._shape, self._tree
+        level = len(tree.levels) - 1
+        row = self.pods[level]
+        old, new = row[leaf], fits(self._capacity(leaf), shape.pod)
+        if old == new:
+            return
+        row[leaf] = new
+        size, slice_level = shape.slice_size, shape.slice_level
+        gain = 0
+        if level == slice_level:
+            gain = new // size - old // size
+            self.slices[level][leaf] += gain
+        index = leaf
+        while level > 0:
+            inner = shape.inner[level]
+            more = new - old if inner == 1 else (new // inner - old // inner) * inner
+            if more == 0 and gain == 0:
+                return
+            index = tree.parents[level][index]
+            level -= 1
+            row = self.pods[level]
+            old = row[index]
+            new = old + more
+            row[index] = new
+            if level == slice_level:
+                gain = new // size - old // size
+            if level <= slice_level:
+                self.slices[level][index] += gain
+
     def _capacity(self, leaf: int) -> list[int]:
+        """Return what is left on a leaf."""
         capacity = list(self._tree.free[leaf])
         cell = self._tree.cells[leaf]
+        size = len(capacity)
         if not self._shape.empty:
-            add_times(capacity, cell.used, -1)
+            used = cell.used
+            for i in range(min(size, len(used))):
+                capacity[i] -= used[i]
         if cell.assumed:
-            add_times(capacity, cell.assumed, -1)
+            assumed = cell.assumed
+            for i in range(min(size, len(assumed))):
+                capacity[i] -= assumed[i]
         return capacity
 
     def _count_leaf(self, leaf: int) -> bool:
@@ -144,10 +206,10 @@ class Counts:
             leader = shape.leader
             if leader is not None and fits(capacity, leader) > 0:
                 lead = 1
-                for i in range(min(len(leader), len(capacity))):
-                    capacity[i] -= leader[i]
+                for number, amount in leader:
+                    capacity[number] -= amount
                 led = fits(capacity, shape.pod)
-            if self._preferences is not None:
+            if self._preferences is not None and self.scores is not None:
                 self.scores[level][leaf] = self._preferences[leaf]
         before = (self.pods[level][leaf], self.pods_led[level][leaf], self.lead[level][leaf])
         self.pods[level][leaf], self.pods_led[level][leaf] = pods, led
@@ -167,7 +229,7 @@ class Counts:
         child_pods, child_led = self.pods[below], self.pods_led[below]
         child_lead = self.lead[below]
         child_slices, child_slices_led = self.slices[below], self.slices_led[below]
-        pods = slices = lead = score = 0
+        pods = slices = lead = 0
         loss = slice_loss = -1
         for i in range(first[index], first[index + 1]):
             here, led = child_pods[i], child_led[i]
@@ -176,7 +238,6 @@ class Counts:
                 led -= led % size
             pods += here
             slices += child_slices[i]
-            score += self.scores[below][i]
             if child_lead[i] > lead:
                 lead = child_lead[i]
             if not wants_leader or child_lead[i] > 0:
@@ -192,5 +253,45 @@ class Counts:
         elif level > shape.slice_level:
             slices = slices_led = 0
         self.pods[level][index], self.pods_led[level][index] = pods, pods_led
-        self.lead[level][index], self.scores[level][index] = lead, score
+        self.lead[level][index] = lead
         self.slices[level][index], self.slices_led[level][index] = slices, slices_led
+        if self.scores is not None:
+            self.scores[level][index] = sum(self.scores[below][first[index] : first[index + 1]])
+
+    # What is in the way -----------------------------------------------------------------------
+
+    def limits(self) -> Mapping[int, int]:
+        """Return how many usable leaves hold no pod, by the resource they are shortest of."""
+        if self._limits is None:
+            limits = [-1] * len(self._tree.free)
+            self._limits = limits
+            self._limit_totals = {}
+            for leaf in range(len(limits)):
+                if self._allowed is None or self._allowed[leaf]:
+                    self._note_limit(leaf, limits)
+        return self._limit_totals
+
+    def _note_limit(self, leaf: int, limits: list[int]) -> None:
+        """Find out which resource keeps every pod off a leaf, if one does."""
+        capacity = self._capacity(leaf)
+        size = len(capacity)
+        found = -1
+        least_have = least_need = 0
+        for number, need in self._shape.pod:
+            have = capacity[number] if number < size else 0
+            # The smallest share of what one pod needs; of equal ones the first by number.
+            if have < need and (found < 0 or have * least_need < least_have * need):
+                found, least_have, least_need = number, have, need
+        before = limits[leaf]
+        if before == found:
+            return
+        limits[leaf] = found
+        totals = self._limit_totals
+        if before >= 0:
+            totals[before] -= 1
+        if found >= 0:
+            totals[found] = totals.get(found, 0) + 1
+
+
+def _zeros(tree: Tree) -> list[list[int]]:
+    return [[0] * len(level) for level in tree.values]

@@ -23,9 +23,9 @@ from sluice.engine.placement import (
 )
 from sluice.engine.topology.counts import fits
 from sluice.engine.topology.landscape import Landscape
-from sluice.engine.topology.levels import interpret, requested_levels
+from sluice.engine.topology.levels import missing_level
 from sluice.engine.topology.search import Search
-from sluice.engine.topology.tree import PODS, Cell
+from sluice.engine.topology.tree import Amounts, Cell
 
 _NOTHING: frozenset[FlavorName] = frozenset()
 
@@ -34,12 +34,13 @@ _NOTHING: frozenset[FlavorName] = frozenset()
 class TopologyPlacement(Placement):
     """Places pods in the topologies of flavors; see `sluice.engine.placement`."""
 
-    __slots__ = ("_land", "_search", "_undo")
+    __slots__ = ("_is_recording", "_land", "_search", "_undo")
 
     def __init__(self, gates: Gates) -> None:
         self._land = Landscape(share_hosts=gates.tas_overlapping_flavors)
         self._search = Search(self._land, gates)
-        self._undo: list[tuple[Cell, list[int], int]] = []
+        self._undo: list[tuple[Cell, Amounts, int]] = []
+        self._is_recording = False
 
     def observe(self, record: Node | Pod | Topology | ResourceFlavor) -> frozenset[FlavorName]:
         """Take in a fact; return the flavors whose capacity grew or whose tree changed."""
@@ -81,19 +82,18 @@ class TopologyPlacement(Placement):
         if is_implied:
             return None
         request: TopologyRequest | None = pod_set.topology
-        levels = self._land.levels(flavor)
+        has_topology = self._land.flavors[flavor].topology is not None
         if request is None or not is_explicit(request):
-            if self._land.flavors[flavor].topology is None:
+            if not has_topology:
                 return None
             return f"flavor {flavor} is only for pod sets that ask for a topology"
+        if not has_topology:
+            return f"flavor {flavor} has no topology" if covers_pod_resources else None
+        levels = self._land.levels(flavor)
         if levels is None:
-            return None if not covers_pod_resources else f"flavor {flavor} has no topology"
-        for level in requested_levels(request):
-            if level not in levels:
-                return f"the topology of flavor {flavor} has no level {level}"
-        tree = self._land.tree(flavor)
-        found = interpret(request, tree) if tree is not None else "unknown topology"
-        return f"{found} in flavor {flavor}" if isinstance(found, str) else None
+            return f"the topology of flavor {flavor} is not known"
+        missing = missing_level(request, levels)
+        return None if missing is None else f"the topology of flavor {flavor} has {missing}"
 
     def place(
         self,
@@ -105,21 +105,25 @@ class TopologyPlacement(Placement):
         """Find domains for all requests on the present state; changes nothing."""
         return self._search.run(workload, requests, assume_empty=assume_empty)
 
+    def can_place(self, workload: Workload, requests: tuple[PlacementRequest, ...]) -> bool:
+        """Tell whether `place` would find domains for all requests now."""
+        found = self._search.run(workload, requests, assume_empty=False, with_reasons=False)
+        return not found.failed and not found.errors
+
     def fits(self, usages: tuple[TopologyUsage, ...]) -> bool:
         """Tell whether every domain exists and holds its pods now, each taken by itself (6.9)."""
         for usage in usages:
             tree = self._land.tree(usage.flavor)
             if tree is None:
                 return False
-            request = tuple(self._land.resources.vector(dict(usage.pod)))
+            request = self._land.resources.amounts(usage.pod, with_pod=False)
             for domain in usage.assignment.domains:
                 leaf = tree.leaf_at(domain.values)
                 if leaf < 0:
                     return False
                 room = list(tree.free[leaf])
                 used = tree.cells[leaf].used
-                room.extend([0] * (len(used) - len(room)))
-                for i in range(len(used)):
+                for i in range(min(len(room), len(used))):
                     room[i] -= used[i]
                 if fits(room, request) < domain.count:
                     return False
@@ -136,20 +140,28 @@ class TopologyPlacement(Placement):
             self._charge(usage, -1)
 
     def _charge(self, usage: TopologyUsage, sign: int) -> None:
-        amounts: dict[str, int] = dict(usage.pod)
-        amounts[PODS] = amounts.get(PODS, 0) + 1
-        vector = self._land.resources.vector(amounts)
+        amounts = self._land.pod_amounts(usage.pod)
+        book, levels, flavor = self._land.book, usage.assignment.levels, usage.flavor
         for domain in usage.assignment.domains:
-            cell = self._land.book.of(usage.assignment.levels, domain.values, usage.flavor)
-            self._land.book.add(cell, vector, sign * domain.count)
-            self._undo.append((cell, vector, sign * domain.count))
+            cell = book.of(levels, domain.values, flavor)
+            times = sign * domain.count
+            book.add(cell, amounts, times)
+            if self._is_recording:
+                self._undo.append((cell, amounts, times))
 
     def checkpoint(self) -> int:
-        """Return a mark for `rollback`; marks nest."""
+        """Return a mark for `rollback`; marks nest. What is booked from now on can be undone."""
+        self._is_recording = True
         return len(self._undo)
 
     def rollback(self, mark: int) -> None:
         """Undo every `book` and `unbook` since the mark."""
+        book = self._land.book
         while len(self._undo) > mark:
-            cell, vector, times = self._undo.pop()
-            self._land.book.add(cell, vector, -times)
+            cell, amounts, times = self._undo.pop()
+            book.add(cell, amounts, -times)
+
+    def commit(self) -> None:
+        """Forget what could be undone, and record nothing until the next `checkpoint`."""
+        self._undo.clear()
+        self._is_recording = False

@@ -1,30 +1,38 @@
-"""What a topology request asks for on one tree: levels, slices, strategy.
+"""What a topology request asks for on trees of given levels: level, slices, strategy.
 
 Source: docs/spec/algorithm.md 6.2 and 6.4.
 """
 
 from dataclasses import dataclass
 
-from sluice.api.records import TopologyRequest
+from sluice.api.records import SliceConstraint, TopologyRequest
 from sluice.engine.placement import is_explicit
 from sluice.engine.topology.choose import Want
-from sluice.engine.topology.tree import Tree
 
 
 def is_slice_only(request: TopologyRequest) -> bool:
-    """Tell whether a request names slices and no level for the whole pod set."""
-    return (
-        request.required is None
-        and request.preferred is None
-        and request.unconstrained is None
-        and request.has_slice_fields
-    )
+    """Tell whether a request names slices and no level for the whole pod set.
+
+    Whether it says ``unconstrained``, true or false, does not matter then.
+    """
+    return request.required is None and request.preferred is None and bool(request.slices)
 
 
-def requested_levels(request: TopologyRequest) -> tuple[str, ...]:
-    """Return every level that a flavor's topology must have for the request."""
-    named = [level for level in (request.required, request.preferred) if level is not None]
-    return (*named, *(layer.topology for layer in request.slices))
+def missing_level(request: TopologyRequest, levels: tuple[str, ...]) -> str | None:
+    """Return what an explicit request needs of a topology that these levels lack (6.2).
+
+    Slices in the wrong place are no reason to pass a flavor over; no placement will fit them.
+    """
+    is_named = request.required is not None or request.preferred is not None
+    if not is_named and not request.unconstrained and not is_slice_only(request):
+        return "no requested level"
+    for level in (request.required, request.preferred):
+        if level is not None and level not in levels:
+            return f"no level {level}"
+    for layer in request.slices:
+        if layer.topology not in levels:
+            return f"no level {layer.topology}"
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,35 +86,43 @@ class Ask:
         )
 
 
-def _layers(request: TopologyRequest, tree: Tree, level: int) -> tuple[tuple[int, int], ...] | str:
+def _layers(
+    slices: tuple[SliceConstraint, ...], levels: tuple[str, ...], level: int
+) -> tuple[tuple[int, int], ...] | str:
     layers: list[tuple[int, int]] = []
-    for layer in request.slices:
-        if layer.topology not in tree.levels:
-            return f"no topology level {layer.topology}"
-        index = tree.levels.index(layer.topology)
+    for layer in slices:
+        key = layer.topology
+        if key not in levels:
+            return f"no requested topology level for slices: {key}"
+        index = levels.index(key)
         if not layers and index < level:
-            return f"slice level {layer.topology} is above the requested level"
+            return f"podset slice topology {key} is above the podset topology {levels[level]}"
         if layers and index <= layers[-1][0]:
-            return f"slice level {layer.topology} is not below the one before it"
+            return f"podset slice topology {key} is not below {levels[layers[-1][0]]}"
         if layers and (layer.size <= 0 or layers[-1][1] % layer.size):
-            return f"slice size {layer.size} does not divide the one before it"
+            return f"podset slice size {layer.size} does not divide {layers[-1][1]}"
         layers.append((index, layer.size))
     return tuple(layers)
 
 
-def interpret(request: TopologyRequest | None, tree: Tree) -> Ask | str:
-    """Return what a request asks for on a tree, or why it cannot be asked there.
+def interpret(
+    request: TopologyRequest | None, levels: tuple[str, ...], *, has_layers: bool
+) -> Ask | str:
+    """Return what a request asks for on a tree of these levels, or why it cannot be asked there.
 
-    A missing request is an implied one: any domains of the lowest level.
+    Args:
+        request: None for an implied one: any domains of the lowest level.
+        levels: Node label keys, broadest first.
+        has_layers: Gate TASMultiLayerTopology; without it only the outermost slices count.
     """
-    lowest = len(tree.levels) - 1
+    lowest = len(levels) - 1
     required = unconstrained = False
     level = -1
     if request is None or not is_explicit(request):
         level, unconstrained = lowest, True
     elif request.required is not None or request.preferred is not None:
         key = request.required if request.required is not None else request.preferred
-        level = tree.levels.index(key) if key in tree.levels else -1
+        level = levels.index(key) if key in levels else -1
         required = request.required is not None
     elif is_slice_only(request):
         level, unconstrained = 0, True
@@ -114,11 +130,12 @@ def interpret(request: TopologyRequest | None, tree: Tree) -> Ask | str:
         level, unconstrained = lowest, True
     if level < 0:
         return "no requested topology level"
-    found = _layers(request, tree, level) if request is not None else ()
+    slices = request.slices if request is not None else ()
+    found = _layers(slices if has_layers else slices[:1], levels, level)
     if isinstance(found, str):
         return found
     slice_level, slice_size = found[0] if found else (lowest, 1)
-    inner = [1] * len(tree.levels)
+    inner = [1] * len(levels)
     for index in range(lowest, slice_level, -1):
         inner[index] = next((size for at, size in found[1:] if at >= index), 1)
     return Ask(

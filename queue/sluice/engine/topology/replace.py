@@ -6,6 +6,7 @@ Only the first recorded node is replaced. Source: docs/spec/algorithm.md 6.8.
 from dataclasses import dataclass
 from typing import Final
 
+from sluice.api.names import HOSTNAME_LABEL
 from sluice.api.records import TopologyAssignment, TopologyDomain
 from sluice.engine.topology.levels import Ask
 from sluice.engine.topology.tree import Tree
@@ -34,6 +35,8 @@ class Replacement:
 
 def touches(assignment: TopologyAssignment, node: str) -> bool:
     """Tell whether an assignment has pods on a node; only hostnames say so."""
+    if assignment.levels[-1] != HOSTNAME_LABEL:
+        return False
     return any(domain.values[-1] == node for domain in assignment.domains)
 
 
@@ -94,7 +97,7 @@ def merge(
     """Return kept and new domains as one assignment, in order of values."""
     counts: dict[tuple[str, ...], int] = {}
     for domain in (*kept, *placed):
-        values = domain.values[-1:] if tree.hostname_lowest else domain.values
+        values = tree.identity(domain.values)
         counts[values] = counts.get(values, 0) + domain.count
     return TopologyAssignment(
         levels=tree.stored_levels(),

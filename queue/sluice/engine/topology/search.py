@@ -18,45 +18,70 @@ from sluice.api.records import (
 )
 from sluice.engine.options import Gates
 from sluice.engine.placement import PlacementOutcome, PlacementRequest
-from sluice.engine.topology import match, replace
+from sluice.engine.topology import match, reasons, replace
 from sluice.engine.topology.balanced import Balancer
 from sluice.engine.topology.choose import Chooser, Dom, Want
 from sluice.engine.topology.counts import Counts, Shape
 from sluice.engine.topology.landscape import Landscape
 from sluice.engine.topology.levels import Ask, interpret
-from sluice.engine.topology.tree import PODS, Cell, Tree
+from sluice.engine.topology.match import NodeFilter
+from sluice.engine.topology.tree import Amounts, Cell, Tree
 
 COUNTS_MAX: Final = 32
-LOG_LENGTH_MAX: Final = 200_000
-_NO_SLICES: Final = 1
+_NO_ROOM: Final = "no room"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Spot:
-    """Where one search may look."""
+    """Where one search may look, and whether running pods count."""
 
     flavor: FlavorName
     tree: Tree
     ask: Ask
+    assume_empty: bool
     leaves: range | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Assumed:
+    """Pods counted on a cell for the time of one run."""
+
+    cell: Cell
+    amounts: Amounts
+    count: int
 
 
 @final
 class Search:
     """Runs placements on a landscape; remembers counts between calls."""
 
-    __slots__ = ("_counts", "_counts_version", "_gates", "_land")
+    __slots__ = ("_assumed", "_counts", "_counts_version", "_gates", "_land", "_with_reasons")
 
     def __init__(self, land: Landscape, gates: Gates) -> None:
         self._land = land
         self._gates = gates
         self._counts: dict[object, Counts] = {}
         self._counts_version = 0
+        self._assumed: list[_Assumed] = []
+        self._with_reasons = True
 
     def run(
-        self, workload: Workload, requests: tuple[PlacementRequest, ...], *, assume_empty: bool
+        self,
+        workload: Workload,
+        requests: tuple[PlacementRequest, ...],
+        *,
+        assume_empty: bool,
+        with_reasons: bool = True,
     ) -> PlacementOutcome:
-        """Place all requests; see `Placement.place`."""
+        """Place all requests; see `Placement.place`.
+
+        Args:
+            workload: Whose unhealthy nodes count.
+            requests: In spec order.
+            assume_empty: Pretend that no topology-aware Workload runs.
+            with_reasons: Work out texts for what failed.
+        """
+        self._with_reasons = with_reasons
         outcome = PlacementOutcome()
         by_flavor: dict[FlavorName, list[PlacementRequest]] = {}
         for request in requests:
@@ -68,27 +93,19 @@ class Search:
                 outcome.errors[request.index] = (
                     f"{found} flavor with a topology assigned to pod set {request.pod_set.name}"
                 )
-        assumed: list[tuple[Cell, list[int], int]] = []
-        self._trim()
-        try:
-            for flavor in sorted(by_flavor):
-                for group in _groups(by_flavor[flavor]):
-                    placed = self._place_group(workload, flavor, group, assume_empty, outcome)
-                    if placed is None:
-                        break
-                    assumed.extend(placed)
-        finally:
-            for cell, vector, times in assumed:
-                self._land.book.assume(cell, vector, -times)
-        return outcome
-
-    def _trim(self) -> None:
         if self._counts_version != self._land.version:
             self._counts.clear()
             self._counts_version = self._land.version
-        if len(self._land.book.log) > LOG_LENGTH_MAX:
-            self._counts.clear()
-            self._land.book.log.clear()
+        try:
+            for flavor in sorted(by_flavor):
+                for group in _groups(by_flavor[flavor]):
+                    if not self._place_group(workload, flavor, group, assume_empty, outcome):
+                        break
+        finally:
+            for assumed in self._assumed:
+                self._land.book.assume(assumed.cell, assumed.amounts, -assumed.count)
+            self._assumed.clear()
+        return outcome
 
     # One group --------------------------------------------------------------------------------
 
@@ -99,93 +116,124 @@ class Search:
         group: Sequence[PlacementRequest],
         assume_empty: bool,
         outcome: PlacementOutcome,
-    ) -> list[tuple[Cell, list[int], int]] | None:
-        """Place a group and return what it assumes, or None after noting why it failed."""
+    ) -> bool:
+        """Place a group and assume it; False after noting why it failed."""
         tree = self._land.tree(flavor)
         assert tree is not None
+        if workload.unhealthy_nodes and any(r.previous is not None for r in group):
+            # Each pod set is repaired by itself: its leader or its workers stay where they are.
+            return all(
+                self._place_one(workload, tree, flavor, request, assume_empty, outcome)
+                for request in group
+            )
         workers, leader = _roles(group)
-        ask = interpret(None if workers.is_implied else workers.pod_set.topology, tree)
+        if leader is None:
+            return self._place_one(workload, tree, flavor, workers, assume_empty, outcome)
+        ask = self._interpret(workers, tree)
         if isinstance(ask, str):
-            outcome.failed[workers.index] = f"{ask} in the topology of flavor {flavor}"
-            return None
-        spot = _Spot(flavor=flavor, tree=tree, ask=ask)
-        found: dict[int, TopologyAssignment] | str
-        if leader is not None:
-            found = self._with_leader(spot, workers, leader, assume_empty)
-        elif workers.grows and workers.previous is not None:
-            found = self._grown(spot, workers, workers.previous, assume_empty)
-        elif workload.unhealthy_nodes and workers.previous is not None:
-            found = self._repaired(workload, spot, workers, workers.previous, assume_empty)
-        else:
-            found = self._fresh(spot, workers, assume_empty)
-        if isinstance(found, str):
-            outcome.failed[workers.index] = found
-            return None
-        outcome.placed.update(found)
-        return [
-            taken
-            for request in group
-            if request.index in found
-            for taken in self._assume(tree, flavor, request, found[request.index])
-        ]
+            outcome.failed[workers.index] = ask
+            return False
+        spot = _Spot(flavor=flavor, tree=tree, ask=ask, assume_empty=assume_empty)
+        doms = self._doms(spot, workers, leader, workers.count)
+        if isinstance(doms, str):
+            outcome.failed[workers.index] = doms
+            return False
+        for request in (workers, leader):
+            placed = _assignment(tree, doms, leaders=request is leader)
+            outcome.placed[request.index] = placed
+            self._assume_beyond(tree, flavor, request, placed, None)
+        return True
 
-    def _assume(
+    def _place_one(
+        self,
+        workload: Workload,
+        tree: Tree,
+        flavor: FlavorName,
+        request: PlacementRequest,
+        assume_empty: bool,
+        outcome: PlacementOutcome,
+    ) -> bool:
+        """Place a pod set by itself and assume it; False after noting why it failed."""
+        ask = self._interpret(request, tree)
+        if isinstance(ask, str):
+            outcome.failed[request.index] = ask
+            return False
+        spot = _Spot(flavor=flavor, tree=tree, ask=ask, assume_empty=assume_empty)
+        previous = request.previous
+        found: TopologyAssignment | str
+        if previous is not None and request.grows:
+            found = self._grown(spot, request, previous)
+        elif previous is not None and workload.unhealthy_nodes:
+            found = self._repaired(workload, spot, request, previous)
+        else:
+            previous = None
+            found = self._fresh(spot, request)
+        if isinstance(found, str):
+            outcome.failed[request.index] = found
+            return False
+        outcome.placed[request.index] = found
+        self._assume_beyond(tree, flavor, request, found, None if assume_empty else previous)
+        return True
+
+    def _interpret(self, request: PlacementRequest, tree: Tree) -> Ask | str:
+        return interpret(
+            None if request.is_implied else request.pod_set.topology,
+            tree.levels,
+            has_layers=self._gates.tas_multi_layer,
+        )
+
+    def _assume_beyond(
         self,
         tree: Tree,
         flavor: FlavorName,
         request: PlacementRequest,
         assignment: TopologyAssignment,
-    ) -> list[tuple[Cell, list[int], int]]:
-        vector = list(self._pod(request))
-        before = dict[tuple[str, ...], int]()
-        if request.previous is not None:
-            before = {d.values[-1:]: d.count for d in request.previous.domains}
-        taken = []
+        before: TopologyAssignment | None,
+    ) -> None:
+        """Count an assignment for the rest of this run, less what is counted for it already."""
+        had: dict[int, int] = {}
+        if before is not None:
+            for domain in before.domains:
+                leaf = tree.leaf_at(domain.values)
+                had[leaf] = had.get(leaf, 0) + domain.count
+        amounts = self._land.pod_amounts(request.pod)
         for domain in assignment.domains:
-            count = domain.count - (before.get(domain.values[-1:], 0) if before else 0)
+            count = domain.count
+            if had:
+                count -= had.get(tree.leaf_at(domain.values), 0)
             if count > 0:
                 cell = self._land.book.of(assignment.levels, domain.values, flavor)
-                self._land.book.assume(cell, vector, count)
-                taken.append((cell, vector, count))
-        return taken
+                self._assume(_Assumed(cell=cell, amounts=amounts, count=count))
 
-    def _fresh(
-        self, spot: _Spot, request: PlacementRequest, assume_empty: bool
-    ) -> dict[int, TopologyAssignment] | str:
-        doms = self._doms(spot, request, None, request.count, assume_empty)
-        if isinstance(doms, str):
-            return doms
-        return {request.index: _assignment(spot.tree, doms, leaders=False)}
+    def _assume(self, assumed: _Assumed) -> None:
+        self._land.book.assume(assumed.cell, assumed.amounts, assumed.count)
+        self._assumed.append(assumed)
 
-    def _with_leader(
-        self, spot: _Spot, workers: PlacementRequest, leader: PlacementRequest, assume_empty: bool
-    ) -> dict[int, TopologyAssignment] | str:
-        doms = self._doms(spot, workers, leader, workers.count, assume_empty)
-        if isinstance(doms, str):
-            return doms
-        return {
-            workers.index: _assignment(spot.tree, doms, leaders=False),
-            leader.index: _assignment(spot.tree, doms, leaders=True),
-        }
+    def _fresh(self, spot: _Spot, request: PlacementRequest) -> TopologyAssignment | str:
+        doms = self._doms(spot, request, None, request.count)
+        return doms if isinstance(doms, str) else _assignment(spot.tree, doms, leaders=False)
 
     def _grown(
-        self,
-        spot: _Spot,
-        request: PlacementRequest,
-        previous: TopologyAssignment,
-        assume_empty: bool,
-    ) -> dict[int, TopologyAssignment] | str:
+        self, spot: _Spot, request: PlacementRequest, previous: TopologyAssignment
+    ) -> TopologyAssignment | str:
         """Place an elastic slice: pods that run stay where they are (6.11)."""
         if any(spot.tree.leaf_at(d.values) < 0 for d in previous.domains):
-            return self._fresh(spot, request, assume_empty)
+            return self._fresh(spot, request)
         more = request.count - sum(d.count for d in previous.domains)
         if more <= 0:
-            return {request.index: _cut(previous, request.count)}
-        doms = self._doms(spot, request, None, more, assume_empty)
+            return _cut(previous, request.count)
+        start = len(self._assumed)
+        if spot.assume_empty:
+            # The pods that run already stay even when all others are thought away.
+            self._assume_beyond(spot.tree, spot.flavor, request, previous, None)
+        doms = self._doms(spot, request, None, more)
+        while len(self._assumed) > start:
+            assumed = self._assumed.pop()
+            self._land.book.assume(assumed.cell, assumed.amounts, -assumed.count)
         if isinstance(doms, str):
             return doms
         placed = _assignment(spot.tree, doms, leaders=False).domains
-        return {request.index: replace.merge(spot.tree, previous.domains, placed)}
+        return replace.merge(spot.tree, previous.domains, placed)
 
     def _repaired(
         self,
@@ -193,29 +241,30 @@ class Search:
         spot: _Spot,
         request: PlacementRequest,
         previous: TopologyAssignment,
-        assume_empty: bool,
-    ) -> dict[int, TopologyAssignment] | str:
+    ) -> TopologyAssignment | str:
         """Replace the pods of the first unhealthy node (6.8)."""
         node = workload.unhealthy_nodes[0]
-        if workload.is_owned_by_pod or not replace.touches(previous, node):
-            return {request.index: previous}
+        if workload.is_owned_by_pod and self._gates.skip_reassignment_for_pods:
+            return previous
+        if not replace.touches(previous, node):
+            return previous
         task = replace.plan(spot.tree, spot.ask, previous, node)
         if isinstance(task, str):
             return task
-        ask = spot.ask.with_slices(task.slice_level, task.slice_size)
-        bound = _Spot(flavor=spot.flavor, tree=spot.tree, ask=ask, leaves=task.leaves)
-        doms = self._doms(bound, request, None, task.count, assume_empty)
+        bound = _Spot(
+            flavor=spot.flavor,
+            tree=spot.tree,
+            ask=spot.ask.with_slices(task.slice_level, task.slice_size),
+            assume_empty=spot.assume_empty,
+            leaves=task.leaves,
+        )
+        doms = self._doms(bound, request, None, task.count)
         if isinstance(doms, str):
             return doms
         placed = _assignment(spot.tree, doms, leaders=False).domains
-        return {request.index: replace.merge(spot.tree, task.kept, placed)}
+        return replace.merge(spot.tree, task.kept, placed)
 
     # One placement ----------------------------------------------------------------------------
-
-    def _pod(self, request: PlacementRequest) -> tuple[int, ...]:
-        amounts: dict[str, int] = dict(request.pod)
-        amounts[PODS] = amounts.get(PODS, 0) + 1
-        return tuple(self._land.resources.vector(amounts))
 
     def _doms(
         self,
@@ -223,86 +272,67 @@ class Search:
         workers: PlacementRequest,
         leader: PlacementRequest | None,
         count: int,
-        assume_empty: bool,
     ) -> list[Dom] | str:
         """Return the leaves found with their shares, or why there are none."""
-        counts, has_scores = self._counted(spot, workers, leader, assume_empty)
+        counts = self._counted(spot, workers, leader)
         want = spot.ask.want(count, 0 if leader is None else 1, mixed=self._gates.tas_profile_mixed)
-        if not has_scores and not _may_fit(counts, want):
-            return self._shortage(spot, counts, want)
-        chooser = Chooser(spot.tree, counts, want)
         found: list[Dom] | None = None
-        if self._gates.tas_balanced_placement and not want.required and not want.unconstrained:
-            found = Balancer(spot.tree, chooser, want).place()
-        if found is None:
-            found = chooser.place()
-        return self._shortage(spot, counts, want) if found is None else found
+        if want.required or _may_fit(counts, want):
+            chooser = Chooser(spot.tree, counts, want)
+            if self._gates.tas_balanced_placement and not want.required and not want.unconstrained:
+                found = Balancer(spot.tree, chooser, want).place()
+            if found is None:
+                found = chooser.place()
+        if found is not None:
+            return found
+        if not self._with_reasons:
+            return _NO_ROOM
+        topology = self._land.flavors[spot.flavor].topology or ""
+        leaves = sum(1 for nodes in spot.tree.nodes if nodes)
+        return reasons.shortage(topology, leaves, self._land.resources.names, counts, want)
 
     def _counted(
-        self,
-        spot: _Spot,
-        workers: PlacementRequest,
-        leader: PlacementRequest | None,
-        assume_empty: bool,
-    ) -> tuple[Counts, bool]:
+        self, spot: _Spot, workers: PlacementRequest, leader: PlacementRequest | None
+    ) -> Counts:
+        """Return up-to-date counts, those of an earlier call if there are any."""
         template, update = workers.pod_set.template, workers.update
-        flavor = self._land.flavors[spot.flavor]
-        tolerations = (*template.tolerations, *(update.tolerations if update else ()))
-        tolerations = (*tolerations, *flavor.tolerations)
-        selector = (*template.node_selector, *_selector(update))
+        wanted = NodeFilter(
+            tolerations=(
+                *template.tolerations,
+                *(update.tolerations if update is not None else ()),
+                *self._land.flavors[spot.flavor].tolerations,
+            ),
+            selector=_selector(template.node_selector, update),
+            terms=template.affinity_terms,
+            leaves=spot.leaves,
+        )
         preferred = template.affinity_preferred if self._gates.tas_preferred_affinity else ()
         ask = spot.ask
         shape = Shape(
-            pod=self._pod(workers),
-            leader=None if leader is None else self._pod(leader),
+            pod=self._land.pod_amounts(workers.pod),
+            leader=None if leader is None else self._land.pod_amounts(leader.pod),
             slice_size=ask.slice_size,
             slice_level=ask.slice_level,
             inner=ask.inner,
-            empty=assume_empty,
+            empty=spot.assume_empty,
         )
-        terms = template.affinity_terms
-        key = (spot.flavor, shape, tolerations, selector, terms, preferred, spot.leaves)
+        key = (spot.flavor, shape, wanted, preferred)
         counts = self._counts.pop(key, None)
         if counts is None:
             if len(self._counts) >= COUNTS_MAX:
                 self._counts.pop(next(iter(self._counts)))
-            allowed = match.allowed_leaves(spot.tree, tolerations, dict(selector), terms)
-            allowed = _within(spot.tree, allowed, spot.leaves)
+            usable = match.usable_leaves(spot.tree, wanted)
             scores = match.leaf_scores(spot.tree, preferred)
-            counts = Counts(spot.tree, self._land.book, shape, allowed, scores)
+            counts = Counts(spot.tree, self._land.book, shape, usable, scores)
         else:
             counts.follow()
         self._counts[key] = counts
-        return counts, bool(preferred)
-
-    def _shortage(self, spot: _Spot, counts: Counts, want: Want) -> str:
-        """Say how much of a want fits (docs/spec/api.md 4.2)."""
-        name = self._land.flavors[spot.flavor].topology
-        level = want.level if want.required or want.unconstrained else 0
-        room = counts.slices_led[level] if want.leaders else counts.slices[level]
-        fits = max(room, default=0) if want.required else sum(room)
-        need = want.count // want.slice_size
-        unit = "pod(s)" if want.slice_size == _NO_SLICES else "slice(s)"
-        text = f'topology "{name}" doesn\'t allow to fit any of {need} {unit}'
-        if fits > 0:
-            fits = min(fits, max(0, need - 1))
-            text = f'topology "{name}" allows to fit only {fits} out of {need} {unit}'
-        if counts.excluded:
-            text += f". Excluded by taints, selectors or affinity: {counts.excluded} domain(s)"
-        return text
+        return counts
 
 
 def _may_fit(counts: Counts, want: Want) -> bool:
-    """Tell quickly whether a choice can succeed; never wrong when it says no."""
+    """Tell quickly whether several domains can hold a want; never wrong when it says no."""
     need = want.count // want.slice_size
-    if want.required:
-        if want.leaders:
-            level = want.level
-            return any(
-                lead > 0 and room >= need
-                for lead, room in zip(counts.lead[level], counts.slices_led[level], strict=True)
-            )
-        return any(room >= need for room in counts.slices[want.level])
     return sum(counts.slices[want.level if want.unconstrained else 0]) >= need
 
 
@@ -325,18 +355,13 @@ def _roles(
     return (second, first) if second.count > first.count else (first, second)
 
 
-def _selector(update: PodSetUpdate | None) -> tuple[tuple[str, str], ...]:
-    return () if update is None else update.node_selector
-
-
-def _within(
-    tree: Tree, allowed: tuple[bool, ...] | None, leaves: range | None
-) -> tuple[bool, ...] | None:
-    if leaves is None:
-        return allowed
-    return tuple(
-        leaf in leaves and (allowed is None or allowed[leaf]) for leaf in range(len(tree.free))
-    )
+def _selector(
+    selector: tuple[tuple[str, str], ...], update: PodSetUpdate | None
+) -> tuple[tuple[str, str], ...]:
+    """Return a node selector with what checks add to it, in key order."""
+    if update is None or not update.node_selector:
+        return selector
+    return tuple(sorted({**dict(selector), **dict(update.node_selector)}.items()))
 
 
 def _assignment(tree: Tree, doms: list[Dom], *, leaders: bool) -> TopologyAssignment:
@@ -344,8 +369,7 @@ def _assignment(tree: Tree, doms: list[Dom], *, leaders: bool) -> TopologyAssign
     for dom in sorted(doms, key=lambda d: d.values):
         count = dom.leaders if leaders else dom.share
         if count > 0:
-            values = dom.values[-1:] if tree.hostname_lowest else dom.values
-            domains.append(TopologyDomain(values=values, count=count))
+            domains.append(TopologyDomain(values=tree.identity(dom.values), count=count))
     return TopologyAssignment(levels=tree.stored_levels(), domains=tuple(domains))
 
 

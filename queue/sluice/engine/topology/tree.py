@@ -6,8 +6,9 @@ to a `Cell`, the place where usage is booked: flavors whose lowest level is the 
 cell per host, so that a host in two flavors is charged once for both. Source:
 docs/spec/algorithm.md 6.1.
 
-Amounts are integers in the resource's unit (milli for cpu, whole units otherwise), in lists indexed
-by `ResourceIndex`. Called by the engine's placement only.
+Amounts are integers in the resource's unit (milli for cpu, whole units otherwise). What a node has
+is a list indexed by `ResourceIndex`; what a pod asks for is `Amounts`, only what is not zero.
+Called by the engine's placement only.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,6 +18,11 @@ from sluice.api.names import HOSTNAME_LABEL
 from sluice.api.records import Taint
 
 PODS: Final = "pods"
+LOG_LENGTH_MAX: Final = 1 << 18
+_SWEEP_SLACK: Final = 1024
+
+Amounts = tuple[tuple[int, int], ...]
+"""(resource number, amount above zero)."""
 
 
 @final
@@ -38,15 +44,31 @@ class ResourceIndex:
             self.names.append(resource)
         return found
 
-    def vector(self, amounts: Mapping[str, int]) -> list[int]:
-        """Return the amounts as a list; as long as the highest number among them asks."""
-        result = [0] * len(self.names)
-        for resource, amount in amounts.items():
+    def amounts(self, requests: Iterable[tuple[str, int]], *, with_pod: bool) -> Amounts:
+        """Return requests by number; ``with_pod`` adds the one unit of ``pods`` a pod takes."""
+        totals: dict[int, int] = {0: 1} if with_pod else {}
+        for resource, amount in requests:
             number = self.of(resource)
-            if number >= len(result):
-                result.extend([0] * (number + 1 - len(result)))
-            result[number] += amount
-        return result
+            totals[number] = totals.get(number, 0) + amount
+        return tuple((number, amount) for number, amount in totals.items() if amount > 0)
+
+
+def add_times(total: list[int], amounts: Amounts, times: int) -> None:
+    """Add amounts ``times`` (may be negative) to a total, which grows as needed."""
+    for number, amount in amounts:
+        missing = number + 1 - len(total)
+        if missing > 0:
+            total.extend([0] * missing)
+        total[number] += amount * times
+
+
+def add_list(total: list[int], more: list[int], sign: int) -> None:
+    """Add, or with sign -1 take away, what a node has."""
+    missing = len(more) - len(total)
+    if missing > 0:
+        total.extend([0] * missing)
+    for number in range(len(more)):
+        total[number] += more[number] * sign
 
 
 @final
@@ -66,27 +88,16 @@ class Cell:
         self.assumed: list[int] = []
 
 
-def add_times(total: list[int], vector: list[int], times: int) -> None:
-    """Add ``times`` (may be negative) of a vector to a total, which grows as needed."""
-    if len(total) < len(vector):
-        total.extend([0] * (len(vector) - len(total)))
-    for i in range(len(vector)):
-        total[i] += vector[i] * times
-
-
 @final
 class TreeNode:
-    """A node as a tree takes it: name, labels, and what pods outside the topology leave of it."""
+    """A node as a tree takes it."""
 
-    __slots__ = ("free", "labels", "name", "taints")
+    __slots__ = ("labels", "name", "taints")
 
-    def __init__(
-        self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...], free: list[int]
-    ) -> None:
+    def __init__(self, name: str, labels: Mapping[str, str], taints: tuple[Taint, ...]) -> None:
         self.name = name
         self.labels = labels
         self.taints = taints
-        self.free = free
 
 
 @final
@@ -99,7 +110,8 @@ class Tree:
         parents: Per level from 1 on, the index of each domain's parent in the level above.
         first_child: Per level but the last, the index of each domain's first child; one entry more
             than there are domains, so that children are ``range(f[i], f[i + 1])``.
-        nodes: Per leaf, its nodes.
+        nodes: Per leaf, its nodes in name order. A leaf may lose its last one and is then as good
+            as absent: nothing fits there.
         free: Per leaf, allocatable less what other pods use.
         cells: Per leaf, where usage is booked.
     """
@@ -122,17 +134,19 @@ class Tree:
         self.leaf_of_id: dict[tuple[str, ...], int] = {}
         self.leaf_of_node: dict[str, int] = {}
 
-    def refresh(self, leaf: int) -> None:
-        """Add up anew what the nodes of a leaf have free."""
-        total: list[int] = []
-        for node in self.nodes[leaf]:
-            add_times(total, node.free, 1)
-        self.free[leaf] = total
+    def path_of(self, labels: Mapping[str, str]) -> tuple[str, ...] | None:
+        """Return the values of a node's labels, None when one is missing."""
+        path = []
+        for level in self.levels:
+            value = labels.get(level)
+            if value is None:
+                return None
+            path.append(value)
+        return tuple(path)
 
-    def leaf_id(self, leaf: int) -> tuple[str, ...]:
+    def identity(self, path: tuple[str, ...]) -> tuple[str, ...]:
         """Return the values an assignment stores for a leaf: the hostname or the full path."""
-        values = self.values[-1][leaf]
-        return values[-1:] if self.hostname_lowest else values
+        return path[-1:] if self.hostname_lowest else path
 
     def stored_levels(self) -> tuple[str, ...]:
         """Return the levels an assignment stores."""
@@ -143,7 +157,7 @@ class Tree:
         found = self.leaf_of_id.get(values, -1)
         if found < 0 and self.hostname_lowest and len(values) > 1:
             found = self.leaf_of_id.get(values[-1:], -1)
-        return found
+        return found if found >= 0 and self.nodes[found] else -1
 
     def ancestor(self, leaf: int, level: int) -> int:
         """Return the index at ``level`` of the domain that holds a leaf."""
@@ -159,28 +173,82 @@ class Tree:
             low, high = self.first_child[depth][low], self.first_child[depth][high]
         return range(low, high)
 
+    def take_out(self, name: str, room: list[int]) -> int:
+        """Take a node out of its leaf, and its room with it; return the leaf, -1 for none."""
+        leaf = self.leaf_of_node.pop(name, -1)
+        if leaf >= 0:
+            self.nodes[leaf] = [node for node in self.nodes[leaf] if node.name != name]
+            add_list(self.free[leaf], room, -1)
+        return leaf
+
+    def put_in(self, node: TreeNode, room: list[int]) -> int:
+        """Put a node into its leaf, if there is one of its path; return the leaf, else -1."""
+        path = self.path_of(node.labels)
+        if path is None:
+            return -1
+        leaf = self.leaf_of_id.get(self.identity(path), -1)
+        if leaf < 0 or self.values[-1][leaf] != path:
+            return -1
+        members = [*self.nodes[leaf], node]
+        members.sort(key=lambda member: member.name)
+        self.nodes[leaf] = members
+        self.leaf_of_node[node.name] = leaf
+        add_list(self.free[leaf], room, 1)
+        return leaf
+
 
 def build(
-    levels: tuple[str, ...], nodes: Iterable[TreeNode], cells: "CellBook", scope: str = ""
+    levels: tuple[str, ...],
+    nodes: Iterable[tuple[TreeNode, list[int]]],
+    cells: "CellBook",
+    scope: str = "",
 ) -> Tree:
     """Return the tree of the nodes that carry every level label; the others are left out.
 
     Args:
         levels: Node label keys, broadest first.
-        nodes: In any order.
+        nodes: Each with its room, in name order. Of nodes with one hostname in different places
+            the first says where the host is.
         cells: Where usage is booked.
         scope: Name of the flavor; keeps its cells apart unless hosts are shared.
     """
     tree = Tree(levels)
+    places: dict[tuple[str, ...], tuple[str, ...]] = {}
     members: dict[tuple[str, ...], list[TreeNode]] = {}
-    for node in nodes:
-        labels = node.labels
-        if all(level in labels for level in levels):
-            members.setdefault(tuple(labels[level] for level in levels), []).append(node)
+    room: dict[tuple[str, ...], list[int]] = {}
+    for node, free in nodes:
+        path = tree.path_of(node.labels)
+        if path is None:
+            continue
+        if tree.hostname_lowest:
+            path = places.setdefault(path[-1:], path)
+        found = members.get(path)
+        if found is None:
+            members[path] = [node]
+            room[path] = list(free)
+        else:
+            found.append(node)
+            add_list(room[path], free, 1)
     leaves = sorted(members)
-    depth_last = len(levels) - 1
-    tree.values[depth_last] = leaves
-    for depth in range(depth_last - 1, -1, -1):
+    _stack(tree, leaves)
+    for leaf, path in enumerate(leaves):
+        tree.nodes.append(members[path])
+        tree.free.append(room[path])
+        identity = tree.identity(path)
+        cell = cells.of(levels, identity, scope)
+        tree.cells.append(cell)
+        tree.leaf_of_cell[cell.number] = leaf
+        tree.leaf_of_id[identity] = leaf
+        for node in members[path]:
+            tree.leaf_of_node[node.name] = leaf
+    return tree
+
+
+def _stack(tree: Tree, leaves: list[tuple[str, ...]]) -> None:
+    """Make the levels above sorted leaves."""
+    last = len(tree.levels) - 1
+    tree.values[last] = leaves
+    for depth in range(last - 1, -1, -1):
         below = tree.values[depth + 1]
         here: list[tuple[str, ...]] = []
         firsts: list[int] = []
@@ -193,19 +261,6 @@ def build(
         firsts.append(len(below))
         tree.values[depth], tree.first_child[depth] = here, firsts
         tree.parents[depth + 1] = parents
-    for leaf, values in enumerate(leaves):
-        found = sorted(members[values], key=lambda node: node.name)
-        tree.nodes.append(found)
-        tree.free.append([])
-        tree.refresh(leaf)
-        identity = tree.leaf_id(leaf)
-        cell = cells.of(levels, identity, scope)
-        tree.cells.append(cell)
-        tree.leaf_of_cell[cell.number] = leaf
-        tree.leaf_of_id[identity] = leaf
-        for node in found:
-            tree.leaf_of_node[node.name] = leaf
-    return tree
 
 
 @final
@@ -215,15 +270,21 @@ class CellBook:
     Args:
         share_hosts: One cell per host for all flavors whose lowest level is the hostname (gate
             TASHandleOverlappingFlavors); otherwise cells belong to one flavor.
+
+    Attributes:
+        log: Numbers of the cells whose room changed, in order.
+        epoch: Grows when the log was cut; whoever followed it has to look at every cell anew.
     """
 
-    __slots__ = ("_cells", "_share_hosts", "cells", "log")
+    __slots__ = ("_cells", "_made", "_share_hosts", "_swept", "epoch", "log")
 
     def __init__(self, *, share_hosts: bool) -> None:
         self._share_hosts = share_hosts
         self._cells: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Cell] = {}
-        self.cells: list[Cell] = []
+        self._made = 0
+        self._swept = 0
         self.log: list[int] = []
+        self.epoch = 0
 
     def of(self, levels: tuple[str, ...], values: tuple[str, ...], scope: str = "") -> Cell:
         """Return the cell of a leaf, made on first use.
@@ -239,21 +300,40 @@ class CellBook:
             key = (scope, levels, values)
         cell = self._cells.get(key)
         if cell is None:
-            cell = Cell(len(self.cells))
+            cell = Cell(self._made)
+            self._made += 1
             self._cells[key] = cell
-            self.cells.append(cell)
         return cell
 
-    def add(self, cell: Cell, vector: list[int], times: int) -> None:
+    def add(self, cell: Cell, amounts: Amounts, times: int) -> None:
         """Book usage on a cell and log that it changed."""
-        add_times(cell.used, vector, times)
-        self.log.append(cell.number)
+        add_times(cell.used, amounts, times)
+        self.touch(cell)
 
-    def assume(self, cell: Cell, vector: list[int], times: int) -> None:
+    def assume(self, cell: Cell, amounts: Amounts, times: int) -> None:
         """Count pods of the workload being looked at; taken back with negative ``times``."""
-        add_times(cell.assumed, vector, times)
-        self.log.append(cell.number)
+        add_times(cell.assumed, amounts, times)
+        self.touch(cell)
 
     def touch(self, cell: Cell) -> None:
-        """Log that the room on a cell changed otherwise."""
-        self.log.append(cell.number)
+        """Log that the room on a cell changed."""
+        log = self.log
+        if len(log) >= LOG_LENGTH_MAX:
+            log.clear()
+            self.epoch += 1
+        log.append(cell.number)
+
+    def sweep(self, trees: Iterable[Tree]) -> None:
+        """Forget cells that no tree has and where nothing is booked, once there may be many.
+
+        Never to be called between booking and undoing it.
+        """
+        if len(self._cells) <= 2 * self._swept + _SWEEP_SLACK:
+            return
+        needed = {cell.number for tree in trees for cell in tree.cells}
+        self._cells = {
+            key: cell
+            for key, cell in self._cells.items()
+            if cell.number in needed or any(cell.used)
+        }
+        self._swept = len(self._cells)

@@ -4,10 +4,11 @@ import pytest
 
 from sluice.api.records import SliceConstraint, TopologyRequest
 from sluice.engine.topology.balanced import Balancer
-from sluice.engine.topology.choose import Chooser, Dom, feasible
+from sluice.engine.topology.choose import Chooser, Dom
 from sluice.engine.topology.counts import Counts, Shape
 from sluice.engine.topology.levels import interpret
-from sluice.engine.topology.tree import CellBook, ResourceIndex, Tree, TreeNode, build
+from sluice.engine.topology.match import Usable
+from sluice.engine.topology.tree import Amounts, CellBook, ResourceIndex, Tree, TreeNode, build
 
 LEVELS = ("block", "rack", "kubernetes.io/hostname")
 HOSTS = {
@@ -15,7 +16,12 @@ HOSTS = {
     "b2": {"r3": {"h6": 6}},
 }
 RESOURCES = ResourceIndex()
-CPU = RESOURCES.of("cpu")
+EVERYWHERE = Usable(allowed=None, excluded={})
+assert RESOURCES.of("cpu") == 1
+
+
+def pod_of(cores: int) -> Amounts:
+    return RESOURCES.amounts([("cpu", cores)], with_pod=True)
 
 
 class World:
@@ -24,12 +30,7 @@ class World:
     def __init__(self, hosts: dict[str, dict[str, dict[str, int]]]) -> None:
         self.book = CellBook(share_hosts=True)
         nodes = [
-            TreeNode(
-                host,
-                dict(zip(LEVELS, (block, rack, host), strict=True)),
-                (),
-                RESOURCES.vector({"cpu": cores, "pods": 100}),
-            )
+            (TreeNode(host, dict(zip(LEVELS, (block, rack, host), strict=True)), ()), [100, cores])
             for block, racks in hosts.items()
             for rack, members in racks.items()
             for host, cores in members.items()
@@ -45,23 +46,19 @@ class World:
         balanced: bool = False,
     ) -> tuple[dict[str, int], dict[str, int]] | None:
         """Return pods by host and leaders by host, None when they don't fit."""
-        ask = interpret(request, self.tree)
+        ask = interpret(request, self.tree.levels, has_layers=True)
         assert not isinstance(ask, str), ask
         shape = Shape(
-            pod=tuple(RESOURCES.vector({"cpu": 1, "pods": 1})),
-            leader=tuple(RESOURCES.vector({"cpu": leader_cores, "pods": 1}))
-            if leader_cores
-            else None,
+            pod=pod_of(1),
+            leader=pod_of(leader_cores) if leader_cores else None,
             slice_size=ask.slice_size,
             slice_level=ask.slice_level,
             inner=ask.inner,
         )
-        counts = Counts(self.tree, self.book, shape)
+        counts = Counts(self.tree, self.book, shape, EVERYWHERE)
         want = ask.want(count, 1 if leader_cores else 0, mixed=True)
         chooser = Chooser(self.tree, counts, want)
         found = Balancer(self.tree, chooser, want).place() if balanced else chooser.place()
-        if not leader_cores and not balanced:
-            assert feasible(self.tree, counts, want) == (found is not None)
         return None if found is None else (_pods(found), _leaders(found))
 
 
@@ -165,18 +162,18 @@ def test_balanced_placement() -> None:
 def test_counts_follow_usage() -> None:
     world = World(HOSTS)
     shape = Shape(
-        pod=tuple(RESOURCES.vector({"cpu": 1, "pods": 1})),
+        pod=pod_of(1),
         leader=None,
         slice_size=1,
         slice_level=2,
         inner=(1, 1, 1),
     )
-    counts = Counts(world.tree, world.book, shape)
+    counts = Counts(world.tree, world.book, shape, EVERYWHERE)
     cell = world.tree.cells[world.tree.leaf_at(("h6",))]
-    world.book.add(cell, RESOURCES.vector({"cpu": 1, "pods": 1}), 4)
+    world.book.add(cell, pod_of(1), 4)
     counts.follow()
     assert counts.pods[0] == [12, 2]
-    world.book.add(cell, RESOURCES.vector({"cpu": 1, "pods": 1}), -4)
+    world.book.add(cell, pod_of(1), -4)
     counts.follow()
-    fresh = Counts(world.tree, world.book, shape)
+    fresh = Counts(world.tree, world.book, shape, EVERYWHERE)
     assert counts.pods == fresh.pods == [[12, 6], [8, 4, 6], [1, 3, 4, 2, 2, 6]]
