@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.calls import Call, FieldValidation
-from sluice.local.apiserver.kinds.quantities import canonicalize
 from sluice.local.apiserver.metadata import check_object_meta, keep_system_fields
 from sluice.local.apiserver.resources import Resource, Version
 from sluice.local.apiserver.seams import FieldWriter, Json, JsonView
@@ -107,7 +106,6 @@ def fill_defaults(resource: Resource, version: Version, obj: Json) -> None:
                 f'{kind} in version "{version.name}" cannot be handled as a {kind}: '
                 f"{', '.join(wrong)}"
             )
-        canonicalize(obj, version.schema.source)
     resource.behaviour.default(obj)
 
 
