@@ -127,19 +127,20 @@ async def install_webhooks(client: Client) -> int:
     service["spec"] = {"type": "ExternalName", "externalName": "localhost"}
     await client.create(resources.SERVICES, names.SYSTEM_NAMESPACE, service)
     reserved = ReservedPort()
+    port = reserved.number
     kinds = {
         "MutatingWebhookConfiguration": resources.MUTATING_WEBHOOKS,
         "ValidatingWebhookConfiguration": resources.VALIDATING_WEBHOOKS,
     }
     for found in manifests.webhook_configurations():
-        body = manifests.at_port(found, reserved.number)
+        body = manifests.at_port(found, port)
         # Until the webhook serves, queues could not be created; it answers all of them by the
         # time that is measured.
         for webhook in body["webhooks"]:
             webhook["failurePolicy"] = "Ignore"
         await client.create(kinds[body["kind"]], "", body)
     reserved.release()
-    return reserved.number
+    return port
 
 
 async def until_quiet(plane: RealControlPlane) -> None:
