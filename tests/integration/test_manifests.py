@@ -21,14 +21,17 @@ import pytest
 import yaml
 from tests.support.controlplane import require_programs, run_apart
 from tests.support.kubectl import Kubectl, find_kubectl
-from tests.support.waiting import wait_for
+from tests.support.waiting import wait_for, wait_until_deleted
 
 from sluice.kube.client import Client
 from sluice.kube.resources import (
     BATCH_JOBS,
     CLUSTER_QUEUES,
+    CUSTOM_RESOURCE_DEFINITIONS,
     MUTATING_WEBHOOKS,
+    NAMESPACES,
     SERVICE_ACCOUNTS,
+    VALIDATING_WEBHOOKS,
     WORKLOADS,
     Resource,
 )
@@ -269,7 +272,7 @@ DENIED: list[tuple[str, str, str, str]] = [
     ("list", "", "pods", ""),
     ("create", "", "pods", "default"),
     ("create", "batch", "jobs", "default"),
-    ("delete", "batch", "jobs", "default"),
+    ("deletecollection", "batch", "jobs", "default"),
     ("delete", "kueue.x-k8s.io", "clusterqueues", ""),
     ("create", "kueue.x-k8s.io", "clusterqueues", ""),
     ("get", "", "nodes", ""),
@@ -338,3 +341,30 @@ async def test_workloads_are_listed_in_both_versions_once_the_webhook_is_back(
             out = await installed.kubectl("get", "workloads.v1beta1.kueue.x-k8s.io", "-A")
             assert "job-" in out
             assert (await client.list(WORKLOADS))["items"]
+
+
+async def test_uninstalling_with_the_manager_gone_leaves_nothing(installed: Installed) -> None:
+    """Runs last: queues, Jobs and admitted Workloads of the tests above are still there."""
+    async with Client(installed.plane.access()) as client:
+        assert (await client.list(WORKLOADS))["items"], "nothing would be proved"
+        program = installed.folder / "bin" / "kubectl"
+        program.parent.mkdir()
+        program.symlink_to(installed.kubectl.program)
+        process = await asyncio.create_subprocess_exec(
+            str(ROOT / "manifests" / "uninstall.sh"),
+            f"--kubeconfig={installed.plane.kubeconfig}",
+            env={"PATH": f"{program.parent}:/usr/bin:/bin", "HOME": str(installed.folder)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await asyncio.wait_for(process.communicate(), 120)
+        assert process.returncode == 0, out.decode()
+        for crd in (await client.list(CUSTOM_RESOURCE_DEFINITIONS))["items"]:
+            name = crd["metadata"]["name"]
+            await wait_until_deleted(client, CUSTOM_RESOURCE_DEFINITIONS, "", name)
+        for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
+            assert (await client.list(kind))["items"] == []
+        namespace = await client.get(NAMESPACES, "", NAMESPACE)
+        assert namespace["metadata"]["deletionTimestamp"]
+        jobs = (await client.list(BATCH_JOBS, "team-language"))["items"]
+        assert [job["spec"]["suspend"] for job in jobs] == [False, False]
