@@ -52,9 +52,9 @@ def _merge_map(
         _retain(original, patch, retained)
     orders: dict[str, list[Any]] = {}
     for name in [name for name in patch if name.startswith(_ORDER)]:
-        orders[name.removeprefix(_ORDER)] = patch.pop(name)
+        orders[name.removeprefix(_ORDER)] = _listed(name, patch.pop(name))
     for name in [name for name in patch if name.startswith(_DELETE_FROM)]:
-        field, gone = name.removeprefix(_DELETE_FROM), patch.pop(name)
+        field, gone = name.removeprefix(_DELETE_FROM), _listed(name, patch.pop(name))
         if isinstance(original.get(field), list):
             original[field] = [item for item in original[field] if item not in gone]
     for name, value in patch.items():
@@ -76,9 +76,14 @@ def _merge_map(
     return original
 
 
+def _listed(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise PatchMalformed(f"{name} must be a list")
+    return value
+
+
 def _retain(original: dict[str, Any], patch: dict[str, Any], retained: Any) -> None:
-    if not isinstance(retained, list):
-        raise PatchMalformed(f"{_RETAIN} must be a list of field names")
+    retained = _listed(_RETAIN, retained)
     extra = sorted(name for name in patch if name not in retained and not name.startswith("$"))
     if extra:
         raise PatchMalformed(f"{_RETAIN} must contain the patched field {extra[0]!r}")
@@ -110,11 +115,13 @@ def _merge_list(
             for item in patch
             if not (isinstance(item, dict) and item.get(_DIRECTIVE) == "replace")
         ]
-    merged = list(original)
+    merged = [item for item in original if isinstance(item, dict)]
     # Without an order of its own, what a patch names keeps the order of the patch.
-    wanted = order if order is not None else [dict(item) for item in patch if item]
+    wanted = order if order is not None else copy_json(patch)
+    if not all(isinstance(item, dict) for item in wanted):
+        raise PatchMalformed(f"{_ORDER}... must be a list of objects with their {key}")
     for item in patch:
-        if not isinstance(item, dict) or key not in item:
+        if key not in item:
             raise PatchRefused(f"map: {go_text(item)} does not contain declared merge key: {key}")
         at = next((i for i, old in enumerate(merged) if old.get(key) == item[key]), None)
         result = _merge_map(merged[at] if at is not None else {}, item, node.items or _ANY)

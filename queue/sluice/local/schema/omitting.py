@@ -25,7 +25,9 @@ def normalize(value: Any, node: Node) -> None:
                 continue
             below = value[name]
             if child.is_quantity:
-                value[name] = canonical_text(below)
+                # Lists of resources are rounded up to thousandths.
+                is_listed = name not in node.properties
+                value[name] = canonical_text(below, finest=-3 if is_listed else -9)
                 continue
             normalize(below, child)
             is_collection = child.items is not None or child.additional is not None

@@ -135,7 +135,15 @@ def test_an_item_without_the_merge_key() -> None:
         strategic(pod(containers=[{"name": "a"}]), {"spec": {"containers": [{"image": "x"}]}})
 
 
-@pytest.mark.parametrize("patch", [[], {"spec": {"$patch": "burn"}}])
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [], {"spec": {"$patch": "burn"}}, {"spec": {"$setElementOrder/containers": 5}},
+        {"spec": {"$setElementOrder/containers": ["a"], "containers": [{"name": "b"}]}},
+        {"spec": {"$retainKeys": "x"}}, {"spec": {"containers": [[]]}},
+        {"metadata": {"$deleteFromPrimitiveList/finalizers": 5}},
+    ],
+)  # fmt: skip
 def test_malformed_strategic_patches(patch: Any) -> None:
     with pytest.raises(ApiError) as caught:
         strategic(pod(containers=[{"name": "a"}]), patch)

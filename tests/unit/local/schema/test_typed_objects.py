@@ -76,7 +76,8 @@ def test_a_bad_quantity_does_not_decode() -> None:
 
 
 def test_typed_form() -> None:
-    container = {**CONTAINER, "args": [], "resources": {"requests": {"cpu": 2}, "limits": {}}}
+    requests = {"cpu": 2, "memory": "0.1m"}
+    container = {**CONTAINER, "args": [], "resources": {"requests": requests, "limits": {}}}
     pod: dict[str, Any] = {
         "metadata": {"labels": {}, "annotations": None},
         "spec": {"containers": [container], "nodeSelector": {}, "securityContext": {}},
@@ -85,7 +86,7 @@ def test_typed_form() -> None:
     assert pod == {
         "metadata": {},
         "spec": {
-            "containers": [{**CONTAINER, "resources": {"requests": {"cpu": "2"}}}],
+            "containers": [{**CONTAINER, "resources": {"requests": {"cpu": "2", "memory": "1m"}}}],
             "securityContext": {},
         },
     }
