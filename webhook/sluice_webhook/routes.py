@@ -1,4 +1,4 @@
-"""The table of paths: Kueue's, one for each kind and direction.
+"""The table of paths: Kueue's, one for each kind and direction, and those of our own kinds.
 
 Every path that Kueue serves is there whether or not its kind is enabled, because webhook
 configurations that call it refuse the object when nothing answers. Source: docs/spec/api.md 2.0.
@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from sluice.api import defaults, names
-from sluice.api.validate import cluster_queue, cohort, resource_flavor, workload
+from sluice.api.validate import (
+    cluster_queue,
+    cohort,
+    credit_policy,
+    resource_flavor,
+    workload,
+)
 from sluice.jobs.admission.context import Lookups, Options
 from sluice.jobs.admission.kinds import ALL_KINDS
 from sluice.jobs.admission.registry import select
@@ -98,6 +104,11 @@ def routes(options: Options, lookups: Lookups) -> list[Route]:
             on_create=rules.on_create, on_update=rules.on_update, gates=options.gates
         )
         result.append(Route(path=path_of("validate", kind), kind=kind, handler=validate))
+    own = ReviewedKind(group=names.OWN_GROUP, version=credit_policy.VERSION, kind="CreditPolicy")
+    validate = KueueValidation(
+        on_create=credit_policy.on_create, on_update=credit_policy.on_update, gates=options.gates
+    )
+    result.append(Route(path=path_of("validate", own), kind=own, handler=validate))
     enabled = select(options.frameworks)
     for job_kind in ALL_KINDS:
         kind = ReviewedKind(group=job_kind.group, version=job_kind.version, kind=job_kind.kind)

@@ -1,4 +1,4 @@
-"""`python -m sluice.cli.generate [DIRECTORY]`: write the CRDs of the eleven kinds as YAML.
+"""`python -m sluice.cli.generate [DIRECTORY]`: write the CRDs of all kinds as YAML.
 
 Run by `make verify`, which then expects a clean `git diff`. The output depends on the models and on
 the pinned Kubernetes client only. Needs the repository's development environment.

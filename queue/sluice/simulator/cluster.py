@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sluice.api.conditions import ConditionType, EvictionReason
 from sluice.api.names import WorkloadKey
-from sluice.api.records import CheckStatus, Condition, Kind, Record, Workload
+from sluice.api.records import Admission, CheckStatus, Condition, Kind, Record, Workload
 from sluice.engine.commands import (
     AssignTopology,
     Command,
@@ -63,22 +63,19 @@ class Cluster:
         self.engine.observe(Observed(at_ms=self._loop.now_ms, record=record))
 
     def submit(self, record: Workload, owner: Lifecycle) -> None:
-        """Add a Workload."""
-        record = replace(record, resource_version=self._next_version())
+        """Add a Workload; its resourceVersion is older than any that is given here."""
         self.workloads[record.key] = record
         self._owners[record.key] = owner
         self.observe(record)
 
     def end(self, key: WorkloadKey) -> None:
-        """Let a Workload finish, or be withdrawn, and go; a Workload that is gone is no matter."""
+        """Let a Workload go, finished or withdrawn; one that is gone is no matter."""
         record = self.workloads.pop(key, None)
         if record is None:
             return
         for listener in self.ended:
             listener(record)
         del self._owners[key]
-        if record.is_true(ConditionType.QUOTA_RESERVED):
-            self.observe(self._changed(record, {ConditionType.FINISHED: ("True", "Succeeded")}))
         self.engine.observe(Gone(at_ms=self._loop.now_ms, kind=Kind.WORKLOAD, key=key))
 
     def cycle(self) -> int:
@@ -112,7 +109,11 @@ class Cluster:
         return str(self._version)
 
     def _changed(
-        self, record: Workload, conditions: Mapping[ConditionType, tuple[str, str]]
+        self,
+        record: Workload,
+        conditions: Mapping[ConditionType, tuple[str, str]],
+        admission: Admission | None,
+        checks: tuple[CheckStatus, ...],
     ) -> Workload:
         at_ms = self._loop.now_ms // 1000 * 1000
         new = {
@@ -123,6 +124,8 @@ class Cluster:
             record,
             resource_version=self._next_version(),
             conditions={**record.conditions, **new},
+            admission=admission,
+            checks=checks,
         )
 
     def _reserve(self, record: Workload, command: ReserveQuota) -> None:
@@ -134,9 +137,7 @@ class Cluster:
             if record.is_true(kind):
                 conditions[kind] = ("False", "QuotaReserved")
         checks = tuple(CheckStatus(name=name, state="Ready") for name in command.checks)
-        changed = replace(
-            self._changed(record, conditions), admission=command.admission, checks=checks
-        )
+        changed = self._changed(record, conditions, command.admission, checks)
         self.workloads[record.key] = changed
         self.engine.observe(
             CommandApplied(
@@ -158,7 +159,7 @@ class Cluster:
         }
         if command.reason is EvictionReason.PREEMPTED:
             conditions[ConditionType.PREEMPTED] = ("True", str(command.preempted_reason))
-        changed = replace(self._changed(record, conditions), admission=None, checks=())
+        changed = self._changed(record, conditions, None, ())
         self.workloads[record.key] = changed
         self.engine.observe(
             CommandApplied(

@@ -5,7 +5,7 @@ kinds (traces, failures) register in `KINDS`. Used by `sluice.simulator.play`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sluice.api import quantity, wire
@@ -69,6 +69,19 @@ def template(
     return wire.workload(raw)
 
 
+def named(base: Workload, name: str, created_ms: int) -> Workload:
+    """Return a Workload like a template, with a name that is its uid too."""
+    return Workload(
+        namespace=base.namespace,
+        name=name,
+        uid=name,
+        queue=base.queue,
+        pod_sets=base.pod_sets,
+        created_ms=created_ms,
+        priority=base.priority,
+    )
+
+
 class Demand(Lifecycle):
     """Per period and ClusterQueue an amount: as many Workloads of ``size`` that run one period.
 
@@ -109,7 +122,7 @@ class Demand(Lifecycle):
         for account, (base, row) in enumerate(self._amounts):
             for at in range(-(-row[period % self._length] // self._size)):
                 name = f"d{period:07}-{account:04}-{at:06}"
-                record = replace(base, name=name, uid=name, created_ms=now_ms)
+                record = named(base, name, now_ms)
                 self._waiting[record.key] = None
                 stage.report.arrived(record, self._size)
                 stage.cluster.submit(record, self)
@@ -181,7 +194,7 @@ class Jobs(Lifecycle):
     def _arrive(self, number: int) -> None:
         stage = self._stage
         name = f"{self._name}-{number:06}"
-        record = replace(self._base, name=name, uid=name, created_ms=stage.loop.now_ms)
+        record = named(self._base, name, stage.loop.now_ms)
         stage.report.arrived(record, self._amount)
         stage.cluster.submit(record, self)
         if number + 1 < self._count:

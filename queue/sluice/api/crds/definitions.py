@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of the eleven kinds, built from the models.
+"""CustomResourceDefinitions of Kueue's eleven kinds and of ours, built from the models.
 
 Pure: the caller passes the schema of core's pod template and writes the result where it wants.
 `sluice.cli.generate` writes them to manifests/crds; the tests read them from there.
@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from sluice.api.crds.pod_template import pod_template
 from sluice.api.crds.structural import Schema, structural
-from sluice.api.models.base import GROUP
-from sluice.api.models.kinds import KINDS, STORED_VERSION, Column, Kind, Version
+from sluice.api.models.kinds import KINDS, OWN_KINDS, STORED_VERSION, Column, Kind, Version
 
 WEBHOOK_SERVICE: Final = "sluice-webhook"
 WEBHOOK_NAMESPACE: Final = "sluice-system"
@@ -35,13 +34,13 @@ def definitions(core_pod_template: Schema) -> tuple[Schema, ...]:
         NotStructural: A model uses something that a CRD can't express.
     """
     template = pod_template(core_pod_template)
-    return tuple(definition(kind, template) for kind in KINDS)
+    return tuple(definition(kind, template) for kind in (*KINDS, *OWN_KINDS))
 
 
 def definition(kind: Kind, template: Schema) -> Schema:
     """Return the CustomResourceDefinition of one kind, given the structural pod template."""
     spec: Schema = {
-        "group": GROUP,
+        "group": kind.group,
         "names": {
             "kind": kind.kind,
             "listKind": f"{kind.kind}List",
@@ -57,7 +56,7 @@ def definition(kind: Kind, template: Schema) -> Schema:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{GROUP}"},
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
         "spec": spec,
     }
 

@@ -1,13 +1,16 @@
-"""The eleven kinds: their names, scope, versions and how kubectl shows them.
+"""The kinds: their names, scope, versions and how kubectl shows them.
 
-docs/spec/api.md 1.0. Used by `sluice.api.crds`, and by whoever needs a list of the kinds.
+The eleven of Kueue's group (docs/spec/api.md 1.0) and ours (docs/spec/credits.md 4). Used by
+`sluice.api.crds`, and by whoever needs a list of the kinds.
 """
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from sluice.api.models import v1beta1, v1beta2
-from sluice.api.models.base import Model
+from sluice.api.models.base import GROUP, Model
+from sluice.api.models.credit_policy import V1ALPHA1, CreditPolicy
+from sluice.api.names import OWN_GROUP
 
 Scope = Literal["Namespaced", "Cluster"]
 OLD_VERSION: Final = "v1beta1"
@@ -39,7 +42,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of the API group and its versions, oldest first."""
+    """A kind of an API group and its versions, oldest first."""
 
     kind: str
     plural: str
@@ -48,6 +51,7 @@ class Kind:
     has_status: bool
     converts: bool
     versions: tuple[Version, ...]
+    group: str = GROUP
 
     @property
     def stored(self) -> Version:
@@ -274,3 +278,39 @@ KINDS: Final[tuple[Kind, ...]] = (
         ),
     ),
 )
+"""The eleven kinds of Kueue's group."""
+
+OWN_KINDS: Final[tuple[Kind, ...]] = (
+    Kind(
+        group=OWN_GROUP,
+        kind="CreditPolicy",
+        plural="creditpolicies",
+        scope="Cluster",
+        short_names=("credits",),
+        has_status=True,
+        converts=False,
+        versions=(
+            Version(
+                name=V1ALPHA1,
+                model=CreditPolicy,
+                stored=True,
+                columns=(
+                    Column(
+                        name="Cohort",
+                        json_path=".spec.cohortName",
+                        description="Root of the tree whose accounts are kept",
+                    ),
+                    _condition_column("Active", "Active", "Whether the policy works"),
+                    Column(
+                        name="Settled",
+                        json_path=".status.settledAt",
+                        type="date",
+                        description="How long ago balances were last written",
+                    ),
+                    AGE,
+                ),
+            ),
+        ),
+    ),
+)
+"""The kinds of our own group."""
