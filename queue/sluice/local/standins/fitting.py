@@ -56,7 +56,7 @@ def refusals(
     taint = untolerated(node.taints, spec.get("tolerations") or ())
     if taint is not None:
         value = f": {taint['value']}" if taint.get("value") else ""
-        return [f"node(s) had untolerated taint {{{taint['key']}{value}}}"]
+        return [f"node(s) had untolerated taint {{{taint.get('key', '')}{value}}}"]
     if not matches_affinity(spec, node):
         return ["node(s) didn't match Pod's node affinity/selector"]
     short = []
@@ -114,9 +114,9 @@ def _matches_term(term: View, node: NodeRoom) -> bool:
 
 
 def _holds(expression: View, labels: Mapping[str, str]) -> bool:
-    value = labels.get(expression["key"])
+    value = labels.get(expression.get("key", ""))
     values: Sequence[str] = expression.get("values") or ()
-    match expression["operator"]:
+    match expression.get("operator"):
         case "In":
             return value in values
         case "NotIn":
@@ -126,7 +126,7 @@ def _holds(expression: View, labels: Mapping[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(value, values, is_greater=expression["operator"] == "Gt")
+            return _compares(value, values, is_greater=expression.get("operator") == "Gt")
         case _:
             return False
 

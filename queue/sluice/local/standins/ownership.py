@@ -59,10 +59,10 @@ def item(resource: Resource, body: Mapping[str, Any]) -> Item:
         uid=metadata["uid"],
         owners=tuple(
             Owner(
-                api_version=reference["apiVersion"],
-                kind=reference["kind"],
-                name=reference["name"],
-                uid=reference["uid"],
+                api_version=str(reference.get("apiVersion", "")),
+                kind=str(reference.get("kind", "")),
+                name=str(reference.get("name", "")),
+                uid=str(reference.get("uid", "")),
                 is_blocked=bool(reference.get("blockOwnerDeletion")),
             )
             for reference in metadata.get("ownerReferences") or ()

@@ -22,7 +22,7 @@ def controller_uid(obj: View) -> str:
     """Return the uid of the controlling owner, "" when there is none."""
     for owner in obj["metadata"].get("ownerReferences") or ():
         if owner.get("controller"):
-            return str(owner["uid"])
+            return str(owner.get("uid", ""))
     return ""
 
 

@@ -136,9 +136,16 @@ class Scheduler:
                     await self._schedule(key, pod)
                 except KubeError as error:
                     log.debug("pod not placed", fields={"pod": key, "error": str(error)})
-                    self._release(key)
-                    self._parked.add(key)
-                    asyncio.get_running_loop().call_later(_RETRY_S, self._retry, key)
+                    self._put_off(key)
+                except Exception:
+                    # One Pod that can't be read must not keep the others waiting.
+                    log.exception("pod not placed", fields={"pod": key})
+                    self._put_off(key)
+
+    def _put_off(self, key: str) -> None:
+        self._release(key)
+        self._parked.add(key)
+        asyncio.get_running_loop().call_later(_RETRY_S, self._retry, key)
 
     def _retry(self, key: str) -> None:
         self._parked.discard(key)

@@ -61,6 +61,10 @@ class Worker:
                         "standin": self.name, "key": key, "error": str(error), "wait_s": wait_s
                     },
                 )  # fmt: skip
+            except Exception:
+                # One object that a stand-in can't cope with must not end the others.
+                self.queue.add_failed(key)
+                log.exception("stand-in failed", fields={"standin": self.name, "key": key})
             else:
                 self.queue.forget(key)
                 if after_s is not None:
