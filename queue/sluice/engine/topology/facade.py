@@ -107,7 +107,7 @@ class TopologyPlacement(Placement):
 
     def can_place(self, workload: Workload, requests: tuple[PlacementRequest, ...]) -> bool:
         """Tell whether `place` would find domains for all requests now."""
-        found = self._search.run(workload, requests, assume_empty=False, with_reasons=False)
+        found = self._search.run(workload, requests, assume_empty=False, is_probe=True)
         return not found.failed and not found.errors
 
     def fits(self, usages: tuple[TopologyUsage, ...]) -> bool:

@@ -29,6 +29,7 @@ from sluice.engine.topology.tree import Amounts, Cell, Tree
 
 COUNTS_MAX: Final = 32
 _NO_ROOM: Final = "no room"
+_SOMEWHERE: Final = TopologyAssignment(levels=(), domains=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,9 @@ class _Assumed:
 class Search:
     """Runs placements on a landscape; remembers counts between calls."""
 
-    __slots__ = ("_assumed", "_counts", "_counts_version", "_gates", "_land", "_with_reasons")
+    __slots__ = (
+        "_assumed", "_counts", "_counts_version", "_gates", "_is_last", "_is_probe", "_land",
+    )  # fmt: skip
 
     def __init__(self, land: Landscape, gates: Gates) -> None:
         self._land = land
@@ -63,7 +66,8 @@ class Search:
         self._counts: dict[object, Counts] = {}
         self._counts_version = 0
         self._assumed: list[_Assumed] = []
-        self._with_reasons = True
+        self._is_probe = False
+        self._is_last = False
 
     def run(
         self,
@@ -71,7 +75,7 @@ class Search:
         requests: tuple[PlacementRequest, ...],
         *,
         assume_empty: bool,
-        with_reasons: bool = True,
+        is_probe: bool = False,
     ) -> PlacementOutcome:
         """Place all requests; see `Placement.place`.
 
@@ -79,9 +83,9 @@ class Search:
             workload: Whose unhealthy nodes count.
             requests: In spec order.
             assume_empty: Pretend that no topology-aware Workload runs.
-            with_reasons: Work out texts for what failed.
+            is_probe: Only find out whether it would fail; neither places nor reasons are told.
         """
-        self._with_reasons = with_reasons
+        self._is_probe = is_probe
         outcome = PlacementOutcome()
         by_flavor: dict[FlavorName, list[PlacementRequest]] = {}
         for request in requests:
@@ -98,7 +102,9 @@ class Search:
             self._counts_version = self._land.version
         try:
             for flavor in sorted(by_flavor):
-                for group in _groups(by_flavor[flavor]):
+                groups = _groups(by_flavor[flavor])
+                for at, group in enumerate(groups):
+                    self._is_last = len(by_flavor) == 1 and at == len(groups) - 1
                     if not self._place_group(workload, flavor, group, assume_empty, outcome):
                         break
         finally:
@@ -139,7 +145,7 @@ class Search:
             outcome.failed[workers.index] = doms
             return False
         for request in (workers, leader):
-            placed = _assignment(tree, doms, leaders=request is leader)
+            placed = self._assignment(tree, doms, leaders=request is leader)
             outcome.placed[request.index] = placed
             self._assume_beyond(tree, flavor, request, placed, None)
         return True
@@ -211,7 +217,7 @@ class Search:
 
     def _fresh(self, spot: _Spot, request: PlacementRequest) -> TopologyAssignment | str:
         doms = self._doms(spot, request, None, request.count)
-        return doms if isinstance(doms, str) else _assignment(spot.tree, doms, leaders=False)
+        return doms if isinstance(doms, str) else self._assignment(spot.tree, doms, leaders=False)
 
     def _grown(
         self, spot: _Spot, request: PlacementRequest, previous: TopologyAssignment
@@ -232,7 +238,7 @@ class Search:
             self._land.book.assume(assumed.cell, assumed.amounts, -assumed.count)
         if isinstance(doms, str):
             return doms
-        placed = _assignment(spot.tree, doms, leaders=False).domains
+        placed = self._assignment(spot.tree, doms, leaders=False).domains
         return replace.merge(spot.tree, previous.domains, placed)
 
     def _repaired(
@@ -261,8 +267,19 @@ class Search:
         doms = self._doms(bound, request, None, task.count)
         if isinstance(doms, str):
             return doms
-        placed = _assignment(spot.tree, doms, leaders=False).domains
+        placed = self._assignment(spot.tree, doms, leaders=False).domains
         return replace.merge(spot.tree, task.kept, placed)
+
+    def _assignment(self, tree: Tree, doms: list[Dom], *, leaders: bool) -> TopologyAssignment:
+        """Return the leaves that got workers, or leaders, in order of values (6.7.6)."""
+        if self._is_probe and self._is_last:
+            return _SOMEWHERE
+        domains = []
+        for dom in sorted(doms, key=lambda d: d.values):
+            count = dom.leaders if leaders else dom.share
+            if count > 0:
+                domains.append(TopologyDomain(values=tree.identity(dom.values), count=count))
+        return TopologyAssignment(levels=tree.stored_levels(), domains=tuple(domains))
 
     # One placement ----------------------------------------------------------------------------
 
@@ -285,7 +302,7 @@ class Search:
                 found = chooser.place()
         if found is not None:
             return found
-        if not self._with_reasons:
+        if self._is_probe:
             return _NO_ROOM
         topology = self._land.flavors[spot.flavor].topology or ""
         leaves = sum(1 for nodes in spot.tree.nodes if nodes)
@@ -362,15 +379,6 @@ def _selector(
     if update is None or not update.node_selector:
         return selector
     return tuple(sorted({**dict(selector), **dict(update.node_selector)}.items()))
-
-
-def _assignment(tree: Tree, doms: list[Dom], *, leaders: bool) -> TopologyAssignment:
-    domains = []
-    for dom in sorted(doms, key=lambda d: d.values):
-        count = dom.leaders if leaders else dom.share
-        if count > 0:
-            domains.append(TopologyDomain(values=tree.identity(dom.values), count=count))
-    return TopologyAssignment(levels=tree.stored_levels(), domains=tuple(domains))
 
 
 def _cut(assignment: TopologyAssignment, count: int) -> TopologyAssignment:
