@@ -25,6 +25,7 @@ from sluice.api.records import (
     ResourceFlavor,
     Topology,
 )
+from sluice.engine import accounting
 from sluice.engine.observe_queues import QueueFacts
 from sluice.engine.waking import Waking
 from sluice.engine.world import World
@@ -94,6 +95,7 @@ class ConfigFacts:
             record, resource_version=""
         ):
             self._queues.recheck_users(Kind.RESOURCE_FLAVOR, record.name, at_ms, wakes=True)
+        self._rebook(affected)
         self._wake_users(affected, at_ms)
 
     def flavor_gone(self, name: FlavorName, at_ms: int) -> None:
@@ -117,6 +119,7 @@ class ConfigFacts:
         self._world.topologies[record.name] = record
         affected = self._world.placement.observe(record)
         self._recheck_topology(record.name, at_ms)
+        self._rebook(affected)
         self._wake_users(affected, at_ms)
 
     def topology_gone(self, name: str, at_ms: int) -> None:
@@ -129,6 +132,23 @@ class ConfigFacts:
         for flavor in list(self._world.flavors.values()):
             if flavor.topology == name:
                 self._queues.recheck_users(Kind.RESOURCE_FLAVOR, flavor.name, at_ms, wakes=True)
+
+    def _rebook(self, flavors: Iterable[FlavorName]) -> None:
+        """Book what reservations take from domains, now that a flavor's topology is known (6.1).
+
+        After a restart Workloads may be seen before flavors and topologies.
+        """
+        world = self._world
+        for name in sorted(flavors):
+            for user in self._queues.users.get((Kind.RESOURCE_FLAVOR, name), {}):
+                for wl in world.queues[user].reserved.values():
+                    if wl.admission is None:
+                        continue
+                    booked = accounting.topology_of(world, wl.record, wl.admission)
+                    if booked != wl.topology:
+                        world.placement.unbook(wl.topology)
+                        wl.topology = booked
+                        world.placement.book(booked)
 
     # Nodes, pods, namespaces.
 
