@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 
+from sluice.clock import Clock
 from sluice.local.apiserver.compose import parts_without_webhooks
 from sluice.local.apiserver.server import Server, ServerOptions
 
@@ -133,9 +134,14 @@ class Http:
 
 
 @asynccontextmanager
-async def serving(options: ServerOptions | None = None) -> AsyncIterator[Http]:
+async def serving(
+    options: ServerOptions | None = None, clock: Clock | None = None
+) -> AsyncIterator[Http]:
     """Run a server without webhooks and lend out a client of it."""
-    async with Server(parts_without_webhooks(), options) as server, client_of(server) as session:
+    async with (
+        Server(parts_without_webhooks(), options, clock) as server,
+        client_of(server) as session,
+    ):
         yield Http(server, session)
 
 

@@ -6,11 +6,11 @@ that whoever depends on a write (the registry on CRDs) hears of each.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import orjson
 
+from sluice.clock import Clock
 from sluice.local.apiserver.ages import format_time
 from sluice.local.apiserver.registry import Registry
 from sluice.local.apiserver.resources import Resource
@@ -38,14 +38,16 @@ class Backend:
 
     Args:
         parts: Implementations of the seams.
+        clock: Wall time of objects; monotonic time of history and watches.
         changes_max: Watch history kept for each collection.
         bookmark_s: Seconds of silence after which a watch gets a bookmark.
     """
 
-    def __init__(self, parts: Parts, changes_max: int, bookmark_s: float) -> None:
+    def __init__(self, parts: Parts, clock: Clock, changes_max: int, bookmark_s: float) -> None:
+        self.clock = clock
         self.bookmark_s = bookmark_s
         self.is_stopping = False
-        self.store = Store(changes_max)
+        self.store = Store(clock, changes_max)
         self.registry = Registry(parts.schemas)
         self.merger: Merger = parts.merger
         self.admission: Admission = parts.admission(self)
@@ -54,10 +56,14 @@ class Backend:
         self._configurations: dict[str, tuple[int, Sequence[JsonView]]] = {}
         self._namespaces: dict[str, tuple[int, JsonView]] = {}
 
-    @staticmethod
-    def now() -> str:
-        """Return the current time as Kubernetes writes it."""
-        return format_time(time.time())
+    @property
+    def now_s(self) -> float:
+        """The time, seconds since 1970."""
+        return self.clock.now_ms() / 1000
+
+    def now(self) -> str:
+        """Return the time as Kubernetes writes it."""
+        return format_time(self.now_s)
 
     def listen(self, listener: Listener) -> None:
         """Call a listener after each write."""

@@ -10,7 +10,6 @@ import base64
 import secrets
 import ssl
 import tempfile
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import orjson
 
 from sluice.api.errors import ConfigError
+from sluice.clock import Clock
 from sluice.kube.pki import KeyPair, make_ca, make_client, make_serving
 from sluice.local.apiserver.seams import UserInfo
 from sluice.local.apiserver.status import ApiError, Reason
@@ -37,11 +37,13 @@ class Credentials:
     """The secrets of one server; all of them end with it.
 
     Args:
+        clock: For the validity of certificates and tokens.
         hosts: Names and addresses that the serving certificate is for, beside the local ones.
     """
 
-    def __init__(self, hosts: tuple[str, ...] = ()) -> None:
-        now_ms = int(time.time() * 1000)
+    def __init__(self, clock: Clock, hosts: tuple[str, ...] = ()) -> None:
+        self._clock = clock
+        now_ms = clock.now_ms()
         self.ca: KeyPair = make_ca("sluice-embedded-ca", now_ms)
         names = tuple(dict.fromkeys((*SERVING_HOSTS, *hosts)))
         self._serving = make_serving(self.ca, names, now_ms)
@@ -66,7 +68,7 @@ class Credentials:
 
     def issue_token(self, user: UserInfo, life_s: int) -> tuple[str, float]:
         """Return a new bearer token for a user and when it ends (seconds since 1970)."""
-        now_s = time.time()
+        now_s = self._clock.now_ms() / 1000
         for token in [t for t, (_, end_s) in self._tokens.items() if end_s < now_s]:
             del self._tokens[token]
         token = secrets.token_urlsafe(32)
@@ -77,7 +79,9 @@ class Credentials:
     def user_of_token(self, token: str) -> UserInfo | None:
         """Return whose token it is, or None for one that is unknown or over."""
         found = self._tokens.get(token)
-        return found[0] if found is not None and found[1] > time.time() else None
+        if found is None or found[1] <= self._clock.now_ms() / 1000:
+            return None
+        return found[0]
 
     def authenticate(self, authorization: str, certificate: Mapping[str, Any] | None) -> UserInfo:
         """Return who sends a request.

@@ -6,7 +6,6 @@ finalizer is taken off (see `preparing.is_to_be_removed`) or when it is deleted 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import orjson
@@ -190,7 +189,7 @@ def _mark(backend: Backend, call: Call, options: DeleteOptions, obj: Json) -> bo
         metadata.pop("finalizers", None)
     grace_s = call.resource.behaviour.grace_period_s(obj, options.grace_period_s)
     if not metadata.get("deletionTimestamp"):
-        metadata["deletionTimestamp"] = format_time(time.time() + grace_s)
+        metadata["deletionTimestamp"] = format_time(backend.now_s + grace_s)
         metadata["deletionGracePeriodSeconds"] = grace_s
         if metadata.get("generation"):
             metadata["generation"] += 1
@@ -199,7 +198,7 @@ def _mark(backend: Backend, call: Call, options: DeleteOptions, obj: Json) -> bo
         "deletionGracePeriodSeconds", 0
     ):
         # A second delete may only shorten the wait; a kubelet confirms with grace 0.
-        metadata["deletionTimestamp"] = format_time(time.time() + grace_s)
+        metadata["deletionTimestamp"] = format_time(backend.now_s + grace_s)
         metadata["deletionGracePeriodSeconds"] = grace_s
     return orjson.dumps(obj) != before
 

@@ -8,7 +8,6 @@ pass loses nothing.
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 
 import orjson
@@ -49,7 +48,7 @@ class Lifecycle:
         self._specs: dict[str, bytes] = {}
         self._ending_namespaces: set[str] = set()
         self._ending_crds: dict[str, tuple[str, str]] = {}
-        self._swept_s = time.monotonic()
+        self._swept_s = backend.clock.monotonic_s()
         self._log = get_logger("sluice.local.apiserver")
         backend.listen(self._written)
 
@@ -129,8 +128,8 @@ class Lifecycle:
             is_done &= await self._empty_namespace(namespaces, name)
         for name in sorted(self._ending_crds):
             is_done &= await self._empty_crd(definitions, name)
-        if time.monotonic() - self._swept_s > SWEEP_S:
-            self._swept_s = time.monotonic()
+        if self._backend.clock.monotonic_s() - self._swept_s > SWEEP_S:
+            self._swept_s = self._backend.clock.monotonic_s()
             self._forget_events()
         return is_done
 
@@ -230,7 +229,7 @@ class Lifecycle:
         events = self._backend.registry.resource("", "events")
         if events is None:
             return
-        horizon_s = time.time() - EVENT_LIFE_S
+        horizon_s = self._backend.now_s - EVENT_LIFE_S
         for state in list(self._backend.collection(events).objects.values()):
             made_s = parse_time(state.load()["metadata"]["creationTimestamp"])
             if made_s is not None and made_s < horizon_s:

@@ -168,7 +168,7 @@ async def render_list(
     if call.shape is Shape.METADATA:
         return orjson.dumps(partial_list(objects, list_metadata))
     include = call.query.get("includeObject", "")
-    return orjson.dumps(table(version, objects, list_metadata, include))
+    return orjson.dumps(table(version, objects, list_metadata, include, backend.now_s))
 
 
 async def get_object(backend: Backend, call: Call) -> Answer:
@@ -189,5 +189,5 @@ async def get_object(backend: Backend, call: Call) -> Answer:
         else:
             include = call.query.get("includeObject", "")
             list_metadata = {"resourceVersion": obj["metadata"]["resourceVersion"]}
-            body = orjson.dumps(table(version, [obj], list_metadata, include))
+            body = orjson.dumps(table(version, [obj], list_metadata, include, backend.now_s))
     return Answer(body=body, warnings=tuple(call.warnings))

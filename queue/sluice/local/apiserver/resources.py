@@ -24,6 +24,8 @@ class Column:
     Attributes:
         type: `string`, `integer`, `number`, `boolean` or `date`.
         is_age: The value is a time and its cell says how long ago that was.
+        timed: Takes the value in place of `extract` where it depends on the time, which it is given
+            in seconds since 1970.
         absent: The cell of an object that lacks the value.
         priority: Above 0 only `-o wide` shows it.
     """
@@ -35,6 +37,7 @@ class Column:
     description: str = ""
     priority: int = 0
     is_age: bool = False
+    timed: Callable[[JsonView, float], Any] | None = None
     absent: str | None = ""
 
 

@@ -19,6 +19,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
+from sluice.clock import Clock, SystemClock
 from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.calls import BODY_BYTES_MAX, Answer
 from sluice.local.apiserver.crds import CrdBehaviour
@@ -66,6 +67,7 @@ class Server:
     Args:
         parts: Schemas, merges, admission and conversion.
         options: Address and files.
+        clock: The machine's by default.
 
     Usage::
 
@@ -73,10 +75,13 @@ class Server:
             ...  # server.url, server.credentials.admin_token
     """
 
-    def __init__(self, parts: Parts, options: ServerOptions | None = None) -> None:
+    def __init__(
+        self, parts: Parts, options: ServerOptions | None = None, clock: Clock | None = None
+    ) -> None:
         self.options = options or ServerOptions()
-        self.backend = Backend(parts, self.options.changes_max, self.options.bookmark_s)
-        self.credentials = Credentials((self.options.host,))
+        clock = clock or SystemClock()
+        self.backend = Backend(parts, clock, self.options.changes_max, self.options.bookmark_s)
+        self.credentials = Credentials(clock, (self.options.host,))
         self.url = ""
         self._router = Router(self.backend, self.credentials)
         self._log = get_logger("sluice.local.apiserver")

@@ -9,7 +9,6 @@ older revision is answered by walking them backwards. Only the server's own modu
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 from sortedcontainers import SortedDict
 
+from sluice.clock import Clock
 from sluice.local.apiserver.seams import Json
 from sluice.local.apiserver.status import ApiError, Reason, expired
 
@@ -184,10 +184,12 @@ class Store:
     """All collections, by `(group, plural)`, under one revision counter.
 
     Args:
+        clock: Tells how old a change is.
         changes_max: Changes kept for each collection.
     """
 
-    def __init__(self, changes_max: int = HISTORY_CHANGES_MAX) -> None:
+    def __init__(self, clock: Clock, changes_max: int = HISTORY_CHANGES_MAX) -> None:
+        self._clock = clock
         self._collections: dict[tuple[str, str], Collection] = {}
         self._changes_max = changes_max
         self.revision = 1
@@ -216,7 +218,7 @@ class Store:
                 revision=self.revision,
                 new=stored,
                 old=old,
-                at_s=time.monotonic(),
+                at_s=self._clock.monotonic_s(),
             )
         )
         return stored
@@ -237,7 +239,7 @@ class Store:
                 revision=self.revision,
                 new=state,
                 old=old,
-                at_s=time.monotonic(),
+                at_s=self._clock.monotonic_s(),
             )
         )
         return state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from sluice.local.apiserver.status import bad_request
 
 
 def _cell(column: Column, obj: JsonView, now_s: float) -> Any:
-    value = column.extract(obj)
+    value = column.timed(obj, now_s) if column.timed else column.extract(obj)
     if column.is_age and value != "<none>":
         return age(value, now_s) if value else UNKNOWN
     return column.absent if value is None and column.type == "string" else value
@@ -38,10 +37,17 @@ def partial_list(objects: Sequence[JsonView], list_metadata: Json) -> Json:
     }
 
 
-def table(version: Version, objects: Sequence[JsonView], list_metadata: Json, include: str) -> Json:
+def table(
+    version: Version,
+    objects: Sequence[JsonView],
+    list_metadata: Json,
+    include: str,
+    now_s: float,
+) -> Json:
     """Return a Table with one row for each object.
 
     Args:
+        now_s: The time that ages are shown for, seconds since 1970.
         include: The query's `includeObject`: `None`, `Metadata` (default) or `Object`.
 
     Raises:
@@ -51,7 +57,6 @@ def table(version: Version, objects: Sequence[JsonView], list_metadata: Json, in
         raise bad_request(
             f'unrecognized includeObject value: "{include}"; use None, Metadata or Object'
         )
-    now_s = time.time()
     rows = []
     for obj in objects:
         row: Json = {"cells": [_cell(column, obj, now_s) for column in version.columns]}

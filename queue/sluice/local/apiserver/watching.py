@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncIterator, Sequence
 
 import orjson
@@ -51,7 +50,7 @@ class Watch:
         self._check_match(call.query.get("resourceVersionMatch", ""))
         asked_s = parse_integer(call.query, "timeoutSeconds")
         self.timeout_s = float(asked_s) if asked_s else random.uniform(TIMEOUT_S_MIN, TIMEOUT_S_MAX)
-        self._end_s = time.monotonic() + self.timeout_s
+        self._end_s = self._backend.clock.monotonic_s() + self.timeout_s
         self._sent_revision = 0
 
     def _check_match(self, match: str) -> None:
@@ -115,11 +114,11 @@ class Watch:
                 if piece:
                     yield piece
                 continue
-            left_s = self._end_s - time.monotonic()
+            left_s = self._end_s - self._backend.clock.monotonic_s()
             if left_s <= 0 or not self._is_served():
                 return
             timed_out = await self._wait(waiter, min(left_s, self._backend.bookmark_s))
-            at_end = self._end_s - time.monotonic() <= 0
+            at_end = self._end_s - self._backend.clock.monotonic_s() <= 0
             is_idle = timed_out and not self._collection.since(position)
             if is_idle and self._bookmarks and self._call.shape is not Shape.TABLE:
                 yield self._bookmark(is_initial_end=False)
@@ -188,7 +187,12 @@ class Watch:
             else:
                 list_metadata = {"resourceVersion": obj["metadata"]["resourceVersion"]}
                 include = call.query.get("includeObject", "")
-                lines.append(_line(kind, table(call.version, [obj], list_metadata, include)))
+                lines.append(
+                    _line(
+                        kind,
+                        table(call.version, [obj], list_metadata, include, self._backend.now_s),
+                    )
+                )
         return b"".join(lines)
 
     def _bookmark(self, *, is_initial_end: bool) -> bytes:

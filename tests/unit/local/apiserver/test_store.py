@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluice.clock import ManualClock
 from sluice.local.apiserver.status import ApiError
 from sluice.local.apiserver.store import ChangeType, Collection, Key, Store
 
@@ -30,7 +31,7 @@ def values(states: Any) -> dict[str, int]:
 
 @given(operations=OPERATIONS)
 def test_each_revision_can_be_seen_again(operations: list[tuple[str, bool]]) -> None:
-    store = Store()
+    store = Store(ManualClock())
     collection = store.collection("", "things")
     seen = {store.revision: values(collection.objects)}
     for value, (name, remove) in enumerate(operations):
@@ -44,7 +45,7 @@ def test_each_revision_can_be_seen_again(operations: list[tuple[str, bool]]) -> 
 def test_changes_after_a_revision_lead_to_the_present(
     operations: list[tuple[str, bool]], cut: int
 ) -> None:
-    store = Store()
+    store = Store(ManualClock())
     collection = store.collection("", "things")
     start, at_cut = store.revision, values(collection.objects)
     for value, (name, remove) in enumerate(operations):
@@ -63,7 +64,7 @@ def test_changes_after_a_revision_lead_to_the_present(
 
 
 def test_history_is_bounded_and_says_when_it_is_gone() -> None:
-    store = Store(changes_max=10)
+    store = Store(ManualClock(), changes_max=10)
     collection = store.collection("", "things")
     first = store.revision
     for value in range(100):
@@ -79,7 +80,7 @@ def test_history_is_bounded_and_says_when_it_is_gone() -> None:
 
 
 def test_compaction_forgets_every_collection() -> None:
-    store = Store()
+    store = Store(ManualClock())
     for plural in ("things", "others"):
         write(store, store.collection("", plural), "a", 1, remove=False)
     store.compact()
@@ -90,7 +91,7 @@ def test_compaction_forgets_every_collection() -> None:
 
 
 def test_a_deletion_has_a_revision_of_its_own() -> None:
-    store = Store()
+    store = Store(ManualClock())
     collection = store.collection("", "things")
     write(store, collection, "a", 1, remove=False)
     last = store.remove(collection, Key("", "a"))
@@ -99,7 +100,7 @@ def test_a_deletion_has_a_revision_of_its_own() -> None:
 
 
 def test_objects_of_a_namespace_come_in_order() -> None:
-    store = Store()
+    store = Store(ManualClock())
     collection = store.collection("", "things")
     for namespace, name in (("b", "x"), ("a", "z"), ("a", "y"), ("ab", "w")):
         store.put(collection, Key(namespace, name), thing(name, 0), {})
@@ -108,7 +109,7 @@ def test_objects_of_a_namespace_come_in_order() -> None:
 
 
 def test_a_stored_object_cannot_be_changed_by_its_readers() -> None:
-    store = Store()
+    store = Store(ManualClock())
     collection = store.collection("", "things")
     stored = store.put(collection, Key("", "a"), thing("a", 1), {})
     stored.load()["value"] = 2
@@ -116,9 +117,22 @@ def test_a_stored_object_cannot_be_changed_by_its_readers() -> None:
 
 
 def test_a_future_revision_is_refused() -> None:
-    store = Store()
+    store = Store(ManualClock())
     with pytest.raises(ApiError) as caught:
         store.check_reached(store.revision + 1)
     assert caught.value.code == 504
     assert caught.value.details is not None
     assert caught.value.details["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+def test_old_changes_are_forgotten_in_time() -> None:
+    clock = ManualClock()
+    store = Store(clock)
+    collection = store.collection("", "things")
+    for value in range(20):
+        clock.advance(60_000)
+        write(store, collection, "a", value, remove=False)
+    position = collection.position_after(store.revision - 4)
+    assert position is not None
+    assert collection.position_after(2) is None
+    assert len(collection.since(position) or ()) == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -136,13 +135,13 @@ def _completions(obj: JsonView) -> str:
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
-def _duration(obj: JsonView) -> str:
+def _duration(obj: JsonView, now_s: float) -> str:
     status = obj.get("status") or {}
     start_s, end_s = parse_time(status.get("startTime")), parse_time(status.get("completionTime"))
     if start_s is None:
         return ""
     # The cell grows until the Job completes.
-    return human((time.time() if end_s is None else end_s) - start_s)
+    return human((now_s if end_s is None else end_s) - start_s)
 
 
 def _ready_of(obj: JsonView) -> str:
@@ -179,7 +178,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         NAME,
         Column(name="Status", extract=_job_status),
         Column(name="Completions", extract=_completions),
-        Column(name="Duration", extract=_duration),
+        Column(name="Duration", extract=dig("status", "completionTime"), timed=_duration),
         AGE,
         *_wide(*_TEMPLATE),
         _SELECTOR,
