@@ -70,6 +70,7 @@ class Informer(Generic[R]):
         keep_raw: bool = False,
         indexes: Mapping[str, Index[R]] | None = None,
         page_size: int = PAGE_SIZE,
+        is_optional: bool = False,
         clock: Clock | None = None,
     ) -> None:
         """Make an informer; nothing is requested before ``run``.
@@ -85,6 +86,8 @@ class Informer(Generic[R]):
             keep_raw: Keep each object's JSON (without managedFields) next to its record.
             indexes: Functions by index name.
             page_size: Objects in one page of a list.
+            is_optional: A kind that is not served counts as one without objects; it is asked for
+                again now and then.
             clock: For judging how long a watch lasted.
         """
         self.resource = resource
@@ -98,6 +101,7 @@ class Informer(Generic[R]):
         self._field_selector = field_selector
         self._keep_raw = keep_raw
         self._page_size = page_size
+        self._is_optional = is_optional
         self._clock = clock or SystemClock()
         self._handlers: list[Handlers[R]] = []
         self._version = ""
@@ -162,6 +166,12 @@ class Informer(Generic[R]):
             await asyncio.sleep(backoff.next_s())
 
     def _report(self, error: KubeError) -> None:
+        if self._is_optional and isinstance(error, NotFound):
+            for key in self.store.all_keys():
+                self._remove(key)
+            self._version = ""
+            self.synced.set()
+            return
         self.last_error = str(error)
         fields = {"kind": self.resource.full_name, "error": self.last_error}
         if isinstance(error, NotFound):

@@ -156,7 +156,8 @@ def test_the_paths_are_those_of_kueue() -> None:
         "/mutate-kubeflow-org-v2beta1-mpijob",
         "/validate-workload-codeflare-dev-v1beta2-appwrapper",
     } <= found
-    assert len(found) == 7 + 2 * len(ALL_KINDS)
+    assert "/validate-sluicegate-io-v1alpha1-creditpolicy" in found
+    assert len(found) == 8 + 2 * len(ALL_KINDS)
 
 
 async def test_a_job_kind_that_is_not_enabled_is_left_alone() -> None:

@@ -23,6 +23,7 @@ WEIGHT_MAX: Final = 10**12
 BALANCE_MAX: Final = 10**15
 """In unit-hours; keeps every balance far within what a status can show."""
 
+_ZERO = Fraction(0)
 _PERIOD_DEFAULT = "60s"
 _HORIZON_DEFAULT = "1h"
 
@@ -93,7 +94,7 @@ def _duration(spec: Node, field: str, default: str, errors: list[FieldError]) ->
 
 def _balances(spec: Node) -> list[FieldError]:
     errors: list[FieldError] = []
-    initial = _amount(spec, "initialBalance", errors) or Fraction(0)
+    initial = _amount(spec, "initialBalance", errors) or _ZERO
     floor = _amount(spec, "minBalance", errors)
     ceiling = _amount(spec, "maxBalance", errors)
     if floor is not None and floor > 0:
@@ -102,10 +103,10 @@ def _balances(spec: Node) -> list[FieldError]:
         value = spec.raw("maxBalance")
         errors.append(invalid(spec.at("maxBalance"), value, "must not be negative"))
     value = spec.raw("initialBalance")
-    if floor is not None and initial < min(floor, 0):
+    if floor is not None and initial < min(floor, _ZERO):
         detail = "must not be below minBalance"
         errors.append(invalid(spec.at("initialBalance"), value, detail))
-    if ceiling is not None and initial > max(ceiling, 0):
+    if ceiling is not None and initial > max(ceiling, _ZERO):
         detail = "must not be above maxBalance"
         errors.append(invalid(spec.at("initialBalance"), value, detail))
     return errors
