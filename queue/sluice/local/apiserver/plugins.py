@@ -1,13 +1,14 @@
 """Admission that is built into an API server, as far as queued Jobs depend on it.
 
-Only what pods depend on is here (service account, priority, tolerations); what else Kubernetes'
-default plugins do is listed as a difference in docs/embedded.md.
+Only what pods depend on is here (service account, priority, tolerations, limit ranges); what else
+Kubernetes' default plugins do is listed as a difference in docs/embedded.md.
 """
 
 from __future__ import annotations
 
 from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.calls import Call
+from sluice.local.apiserver.limits import apply_limit_ranges
 from sluice.local.apiserver.preparing import name_of
 from sluice.local.apiserver.seams import Json
 from sluice.local.apiserver.status import forbidden
@@ -23,12 +24,25 @@ def admit(backend: Backend, call: Call, obj: Json) -> None:
     """Complete a new object before webhooks see it.
 
     Raises:
-        ApiError: 403 for a pod whose PriorityClass does not exist.
+        ApiError: 403 for a pod whose PriorityClass or account does not exist, or that leaves a
+            LimitRange.
     """
     if call.resource.kind == "Pod" and not call.resource.group and not call.subresource:
         _set_account(backend, call.namespace, obj)
         _set_priority(backend, obj)
         _tolerate_lost_nodes(obj)
+        _keep_limits(backend, call.namespace, obj)
+
+
+def _keep_limits(backend: Backend, namespace: str, pod: Json) -> None:
+    states = backend.store.collection("", "limitranges").select(namespace)
+    ranges = [state.load() for state in states]
+    if not ranges:
+        return
+    problems = apply_limit_ranges(pod, ranges)
+    if problems:
+        listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+        raise forbidden("", "pods", name_of(pod), listed)
 
 
 def _set_account(backend: Backend, namespace: str, pod: Json) -> None:
