@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.support.controlplane import run_apart
+from tests.support.kubectl import find_kubectl
 
 from sluice import __version__
 
@@ -38,11 +40,11 @@ class Installed:
         return await call(str(self.folder / "bin" / program), *arguments, folder=self.folder)
 
 
-async def call(*command: str, folder: Path) -> tuple[int, str]:
+async def call(*command: str, folder: Path, path: str = "") -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder)},
+        env={"PATH": f"{path}:{os.environ['PATH']}", "HOME": str(folder)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -89,12 +91,20 @@ async def build(folder: Path) -> Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return asyncio.run(build(tmp_path_factory.mktemp("wheel")))
+    return run_apart(build(tmp_path_factory.mktemp("wheel")))
 
 
 @pytest.mark.parametrize("program", ["sluice", "kubectl-sluice"])
 async def test_its_programs_run(installed: Installed, program: str) -> None:
     assert await installed.run(program, "version", "--client") == (0, f"sluice {__version__}\n")
+
+
+async def test_kubectl_finds_its_plugin(installed: Installed) -> None:
+    programs = str(installed.folder / "bin")
+    code, out = await call(
+        str(find_kubectl()), "sluice", "version", "--client", folder=installed.folder, path=programs
+    )
+    assert (code, out) == (0, f"sluice {__version__}\n")
 
 
 async def test_it_is_the_wheel_that_runs_and_brings_the_manifests(installed: Installed) -> None:
