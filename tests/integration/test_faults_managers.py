@@ -24,10 +24,18 @@ from tests.support.managers import (
 from tests.support.waiting import has_condition, wait_for
 
 from sluice.api import times
+from sluice.api.names import ClusterQueueName
 from sluice.clock import SystemClock
 from sluice.controllers.manager import Manager
 from sluice.kube.client import Client
-from sluice.kube.resources import BATCH_JOBS, LEASES, LOCAL_QUEUES, NAMESPACES, WORKLOADS
+from sluice.kube.resources import (
+    BATCH_JOBS,
+    CLUSTER_QUEUES,
+    LEASES,
+    LOCAL_QUEUES,
+    NAMESPACES,
+    WORKLOADS,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -129,6 +137,32 @@ async def test_a_standby_takes_over(here: World, control_plane: ControlPlane) ->
             await until(lambda: first.is_leading or second.is_leading, "one leads again")
             await here.job("later")
             await here.wait_workload("later", has_condition("QuotaReserved", "False"))
+
+
+async def test_a_new_leader_knows_what_its_watch_has_not_brought_yet(here: World) -> None:
+    """The old leader reserves quota right before it ends; nothing is given twice."""
+    queue = ClusterQueueName(await here.queues(stopPolicy="Hold"))
+    await here.job("one")
+    late = Manager(here.client, manager_options(here.namespace))
+    engine = late.scheduler.engine
+    watches = [asyncio.create_task(i.run(), name=i.resource.plural) for i in late.caches.all()]
+    async with running(here.client, manager_options(here.namespace)):
+        for informer in late.caches.all():
+            await informer.wait_synced(30)
+        workload = await here.wait_workload("one", has_condition("QuotaReserved", "False"))
+        key = f"{here.namespace}/{workload['metadata']['name']}"
+        await until(lambda: key in late.caches.workloads.store, "the Workload is seen")
+        for watch in watches:
+            watch.cancel()
+        await asyncio.wait(watches)
+        await here.patch(CLUSTER_QUEUES, queue, {"spec": {"stopPolicy": "None"}})
+        await here.wait_workload("one", has_condition("Admitted"))
+    before = engine.cluster_queue_status(queue)
+    await late.catch_up()
+    after = engine.cluster_queue_status(queue)
+    assert before is not None
+    assert after is not None
+    assert (before.reserving, after.reserving) == (0, 1)
 
 
 @asynccontextmanager

@@ -192,6 +192,7 @@ class Executor:
                 log.debug(
                     "command overtaken", fields={"workload": command.workload, "why": str(error)}
                 )
+            self._failures.pop(command.workload, None)
             self._reports.failed(command, str(error))
         except KubeError as error:
             await self._refused(command, error)
@@ -212,6 +213,8 @@ class Executor:
                 command.workload, Backoff(base_s=_FAILURE_WAIT_S, max_s=_FAILURE_WAIT_S_MAX)
             )
             await asyncio.sleep(backoff.next_s())
+        else:
+            self._failures.pop(command.workload, None)
         self._reports.failed(command, str(error))
 
     async def _write(self, order: _Order) -> str:

@@ -11,20 +11,27 @@ from __future__ import annotations
 from typing import Final
 
 from sluice.api import names
-from sluice.api.errors import NotFound
+from sluice.api.errors import Invalid, NotFound
 from sluice.api.records import Namespace
 from sluice.api.validate.node import Node
 from sluice.controllers.caches import BY_OWNER, CachedWorkload, Json, owner_key
 from sluice.controllers.jobs_context import JobContext
 from sluice.controllers.jobs_run import JobRunner
-from sluice.controllers.jobs_workload import WorkloadKeeper
+from sluice.controllers.jobs_workload import PrebuiltMissing, WorkloadKeeper
 from sluice.controllers.reconcile import DONE, Reconciler, Result
 from sluice.jobs import workload as workloads
 from sluice.jobs.admission.ancestors import managed_ancestor
 from sluice.jobs.admission.context import Context, Refused
 from sluice.jobs.integration import queue_name
+from sluice.jobs.podset import FlavorMissing
 from sluice.kube.informer import Handlers
 
+_TOLD: Final[dict[type[Exception], str]] = {
+    PrebuiltMissing: "ErrWorkloadCompose",
+    FlavorMissing: "FailedToStart",
+    Invalid: "FailedUpdate",
+}
+"""Events on a job for what keeps it from going on."""
 _NOT_ADMITTED: Final = "Not admitted by cluster queue"
 _WORKLOAD_DELETED: Final = "Workload is deleted"
 _CHILD_SUSPENDED: Final = "Kueue managed child job suspended"
@@ -99,6 +106,14 @@ class JobController:
         job = self._jobs.store.raw(key)
         if job is None or not self._is_ours(job):
             return DONE
+        try:
+            return await self._handle(key, job)
+        except (PrebuiltMissing, FlavorMissing, Invalid) as error:
+            # It is tried again; until it works the user must be able to see why it does not.
+            self._context.note(job, _TOLD[type(error)], str(error), warning=True)
+            raise
+
+    async def _handle(self, key: str, job: Json) -> Result:
         cached = self._jobs.store.get(key)
         if cached is not None and cached.owner and await self._follows_ancestor(job):
             return DONE

@@ -13,9 +13,10 @@ import asyncio
 import gc
 from typing import Final, Protocol
 
-from sluice.api.errors import KubeError
+from sluice.api.errors import Invalid, KubeError
 from sluice.clock import Clock, SystemClock
 from sluice.controllers.caches import Caches
+from sluice.controllers.credits import CreditController
 from sluice.controllers.execute import Executor
 from sluice.controllers.finalizers import FinalizerController
 from sluice.controllers.jobs import JobController
@@ -33,6 +34,7 @@ from sluice.controllers.write import Writer
 from sluice.engine.engine import Engine
 from sluice.jobs.catalogue import all_integrations
 from sluice.jobs.integration import select
+from sluice.kube.backoff import Backoff
 from sluice.kube.client import Client
 from sluice.kube.events import EventRecorder
 from sluice.kube.foreign import ForeignLeader
@@ -43,6 +45,9 @@ log = get_logger(__name__)
 
 FOREIGN_INTERVAL_S: Final = 5.0
 _FLUSH_S: Final = 2.0
+_PAGE_SIZE: Final = 500
+_HOLDS_QUOTA: Final = "status.admission.clusterQueue!="
+"""Field selector (docs/spec/api.md 1.0): Workloads that have an admission."""
 _GC_THRESHOLDS: Final = (50_000, 50, 100)
 """Collections are rare then: reference counting frees nearly everything here."""
 
@@ -142,6 +147,13 @@ class Manager:
         self._finalizers = FinalizerController(
             self.caches, self.scheduler.engine, self._writer, workers=workers.queues
         )
+        self._credits = CreditController(
+            self.caches,
+            self.scheduler,
+            self._writer,
+            clock=self._clock,
+            workers=workers.queues,
+        )
         self._classes = PriorityClassController(
             self.caches, self._writer, self.notes, workers=workers.priority_classes
         )
@@ -164,6 +176,7 @@ class Manager:
             self._workloads,
             self._queues,
             self._finalizers,
+            self._credits,
             self._classes,
             *self._jobs,
         ]
@@ -253,12 +266,51 @@ class Manager:
             self._leads_alone = False
 
     async def _lead(self) -> None:
+        self._credits.start()
+        await self.catch_up()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.executor.run(), name="executor")
             for reconciler in self.reconcilers:
                 group.create_task(reconciler.run(), name=reconciler.name)
             group.create_task(self._queues.run_changes(), name="queue-changes")
             group.create_task(self.scheduler.run(self.executor), name="scheduler")
+
+    async def catch_up(self) -> None:
+        """Take in every reservation that the leader before us has written; tried until it works.
+
+        Our watch may be behind its last writes, and quota that we don't know to be taken would be
+        given twice; the resourceVersion guards one Workload, not the sum of all.
+        """
+        backoff = Backoff(base_s=0.2, max_s=5.0)
+        selector = _HOLDS_QUOTA
+        while True:
+            try:
+                await self._read_reservations(selector)
+            except Invalid:
+                selector = ""  # definitions older than ours don't know the field: read all
+            except KubeError as error:
+                fields = {"error": str(error)}
+                log.warning("cannot read reservations; trying again", fields=fields)
+                await asyncio.sleep(backoff.next_s())
+            else:
+                return
+
+    async def _read_reservations(self, selector: str) -> None:
+        workloads, token = self.caches.workloads, ""
+        while True:
+            page = await self._client.list(
+                workloads.resource,
+                field_selector=selector,
+                limit=_PAGE_SIZE,
+                continue_token=token,
+            )
+            for body in page.get("items") or ():
+                body.setdefault("apiVersion", workloads.resource.api_version)
+                body.setdefault("kind", workloads.resource.kind)
+                workloads.observe_write(body)
+            token = page["metadata"].get("continue") or ""
+            if not token:
+                return
 
     async def _until_alone(self) -> None:
         while True:
