@@ -89,6 +89,10 @@ async def test_it_becomes_ready_and_stops(access: ClusterAccess, tmp_path: Path)
         assert await get(f"https://{HOST}:{replica.webhook_port}/readyz") == (200, "ok")
         status, _ = await get(f"https://{HOST}:{replica.metrics_port}/metrics")
         assert status == 401
+        text = (await replica.metrics.render()).decode()
+        assert 'workqueue_depth{name="workload"}' in text
+        assert 'leader_election_master_status{name="none"} 1.0' in text
+        assert 'sluice_cache_objects{resource="namespaces"}' in text
         assert replica.manager is not None
         assert replica.manager.is_leading
         stop.set()

@@ -21,9 +21,11 @@ from sluice.cli.options import client_options
 from sluice.cli.webhook_server import SyncedLookups, WebhookPart
 from sluice.clock import Clock, SystemClock
 from sluice.controllers.caches import Caches
+from sluice.controllers.credits_metrics import CreditMetrics
 from sluice.controllers.lookups import CachedLookups
 from sluice.controllers.manager import Manager
 from sluice.controllers.metrics import Metrics, Role
+from sluice.controllers.metrics_loops import LoopMetrics
 from sluice.controllers.metrics_queues import QueueMetrics
 from sluice.controllers.metrics_workloads import WorkloadMetrics
 from sluice.controllers.settings import manager_options
@@ -73,6 +75,7 @@ class Replica:
     """A running replica. ``run`` does everything; the rest tells about it.
 
     Attributes:
+        metrics: What this replica counts.
         serving: Set once every port is open, before the replica is ready.
         manager: The manager, once running and if there is one.
     """
@@ -84,7 +87,7 @@ class Replica:
         self._options = options
         self._clock = clock or SystemClock()
         self._config = options.settings.configuration
-        self._metrics = Metrics(clock=self._clock, role=self._role)
+        self.metrics = Metrics(clock=self._clock, role=self._role)
         self._webhook: WebhookPart | None = None
         self._health: HttpServer | None = None
         self._metrics_server: HttpServer | None = None
@@ -137,7 +140,7 @@ class Replica:
         if unused:
             log.warning("settings without effect yet", fields={"settings": list(unused)})
         options = client_options(self._config)
-        observer = self._metrics.api_request
+        observer = self.metrics.api_request
         async with Client(
             self._access, options=options, clock=self._clock, observer=observer
         ) as client:
@@ -174,16 +177,20 @@ class Replica:
                 clock=self._clock,
                 options=manager_settings.jobs.admission,
                 lookups=SyncedLookups(CachedLookups(caches, client), _asked_by_webhook(caches)),
-                observer=self._metrics,
+                observer=self.metrics,
                 is_in_pod=options.is_in_pod,
             )
 
     def _add_metrics(self, manager: Manager) -> None:
-        WorkloadMetrics(self._metrics.registry, manager.caches, role=self._role)
+        WorkloadMetrics(self.metrics.registry, manager.caches, role=self._role)
+        election = manager_options(self._options.settings, identity="").election
+        lease = "none" if election is None else election.name
+        self.metrics.add_source(LoopMetrics(manager, lease=lease))
+        self.metrics.add_source(CreditMetrics(manager.scheduler.engine, role=self._role))
         local = self._config.metrics.local_queue_metrics
         selector = local.local_queue_selector
         shows_local = local.enable and self._options.settings.gates.enabled("LocalQueueMetrics")
-        self._metrics.add_source(
+        self.metrics.add_source(
             QueueMetrics(
                 manager.caches,
                 manager.scheduler.engine,
@@ -211,7 +218,7 @@ class Replica:
             await self._webhook.open()
         address = parse_address("metrics.bindAddress", self._config.metrics.bind_address)
         if address is not None:
-            app = metrics_app(self._metrics, ApiServerAuthorizer(client, self._clock))
+            app = metrics_app(self.metrics, ApiServerAuthorizer(client, self._clock))
             self._metrics_server = HttpServer(
                 "metrics.bindAddress", app, address, self._metrics_tls()
             )
@@ -264,7 +271,7 @@ class Replica:
 
     def _count_cycle(self, duration_s: float, commands: Iterable[Command]) -> None:
         has_admitted = any(isinstance(command, ReserveQuota) for command in commands)
-        self._metrics.cycle(duration_s, has_admitted=has_admitted)
+        self.metrics.cycle(duration_s, has_admitted=has_admitted)
 
 
 async def _reporting(name: str, work: Coroutine[Any, Any, None]) -> None:

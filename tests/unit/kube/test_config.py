@@ -12,6 +12,7 @@ from sluice.api.errors import ConfigError
 from sluice.clock import ManualClock, SystemClock
 from sluice.kube import config
 from sluice.kube.client import Client
+from sluice.kube.pki import make_ca
 
 PLUGIN = """#!/bin/sh
 echo run >> {folder}/runs
@@ -190,3 +191,32 @@ async def test_credentials_that_are_refused_are_named_with_the_fix(
     async with Client(await config.load(kubeconfig=path, environ={})) as client:
         with pytest.raises(ConfigError, match=r"refuses these credentials.*log in again"):
             await config.require_reachable(client)
+
+
+async def test_in_a_pod_the_token_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = make_ca("test", SystemClock().now_ms())
+    (tmp_path / "ca.crt").write_bytes(authority.certificate_pem)
+    token = tmp_path / "token"
+    token.write_text("one")
+    library = "kubernetes.aio.config.incluster_config"
+    monkeypatch.setattr(f"{library}.SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(f"{library}.SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    access = await config.load(kubeconfig=None, environ=environ)
+    assert access.host == "https://10.0.0.1:443"
+    assert access.source == "the pod's service account"
+    assert await access.credentials.authorization() == "bearer one"
+    token.write_text("two")
+    assert await access.credentials.renew()
+    assert await access.credentials.authorization() == "bearer two"
+    assert not await access.credentials.renew(), "the same token would be refused again"
+
+
+async def test_a_pod_without_a_token_is_told_how_to_get_one() -> None:
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    with pytest.raises(ConfigError, match="automountServiceAccountToken: true"):
+        await config.load(kubeconfig=None, environ=environ)
