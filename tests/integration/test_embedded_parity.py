@@ -62,13 +62,14 @@ def essence(code: int, body: Any) -> Any:
         return (code,)
     if body.get("kind") == "Status":
         details = body.get("details") or {}
-        causes = {(c.get("field"), c.get("reason")) for c in details.get("causes") or ()}
+        causes = {(c["field"], c["reason"]) for c in details.get("causes") or () if c.get("field")}
         return code, body.get("reason"), details.get("name"), causes
     if body.get("kind") == "Table":
         names = [column["name"] for column in body["columnDefinitions"]]
         ages = [i for i, name in enumerate(names) if name in ("Age", "Duration")]
         rows = [
-            [cell for i, cell in enumerate(row["cells"]) if i not in ages] for row in body["rows"]
+            plain([cell for i, cell in enumerate(row["cells"]) if i not in ages])
+            for row in body["rows"]
         ]
         return code, names, rows
     return code, plain(body)
