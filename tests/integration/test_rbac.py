@@ -182,6 +182,7 @@ async def set_up(here: World) -> None:
         resources.ADMISSION_CHECKS, "check", {"spec": {"controllerName": "example.com/nobody"}}
     )
     cohort = await here.cluster_wide(resources.COHORTS, "cohort", {"spec": {}})
+    await here.cluster_wide(resources.CREDIT_POLICIES, "credits", {"spec": {"cohortName": cohort}})
     await here.queues(cpu="8", cohortName=cohort)
     await here.local_queue("default", here.made[-1][1])
     await wait_for(client, resources.LOCAL_QUEUES, "team", has_condition("Active"), name="default")

@@ -175,6 +175,10 @@ class Caches:
             resources.ADMISSION_CHECKS, keep_raw=True
         )
         self.topologies: Informer[records.Topology] = informer(resources.TOPOLOGIES, keep_raw=True)
+        # Who does not use credits need not install their CRD.
+        self.credit_policies: Informer[records.CreditPolicy] = informer(
+            resources.CREDIT_POLICIES, keep_raw=True, is_optional=True
+        )
         self.namespaces: Informer[records.Namespace] = informer(resources.NAMESPACES)
         self.limit_ranges: Informer[records.LimitRange] = informer(resources.LIMIT_RANGES)
         self.runtime_classes: Informer[records.RuntimeClass] = informer(resources.RUNTIME_CLASSES)
@@ -208,6 +212,7 @@ class Caches:
         yield records.Kind.COHORT, self.cohorts
         yield records.Kind.CLUSTER_QUEUE, self.cluster_queues
         yield records.Kind.LOCAL_QUEUE, self.local_queues
+        yield records.Kind.CREDIT_POLICY, self.credit_policies
         yield records.Kind.WORKLOAD, self.workloads
 
     def all(self) -> Iterator[Informer[Any]]:

@@ -116,6 +116,15 @@ KUEUE_KINDS: Final = (
     WORKLOAD_PRIORITY_CLASSES,
 )
 
+# Our own kinds (docs/spec/credits.md 4).
+CREDIT_POLICIES: Final = Resource(
+    group=names.OWN_GROUP,
+    version="v1alpha1",
+    plural="creditpolicies",
+    kind="CreditPolicy",
+    namespaced=False,
+)
+
 # Core.
 CONFIG_MAPS: Final = _core("configmaps", "ConfigMap")
 ENDPOINTS: Final = _core("endpoints", "Endpoints")

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sluice.api.models.base import Model, Quantity, SubdomainName, Timestamp
 from sluice.api.models.meta import Conditions, ObjectMeta
-from sluice.api.models.schema import ATOMIC_LIST, cel, object_rules, rules
+from sluice.api.models.schema import ATOMIC_LIST, Extension, cel, object_rules, rules
 
 V1ALPHA1: Final = "v1alpha1"
 WEIGHTS_MAX: Final = 64
@@ -22,6 +22,9 @@ _INTEGER_PATTERN = "^-?[0-9]{1,64}$"
 Duration = Annotated[str, Field(min_length=2, max_length=32, pattern=_DURATION_PATTERN)]
 BigInteger = Annotated[str, Field(max_length=65, pattern=_INTEGER_PATTERN)]
 ResourceName = Annotated[str, Field(min_length=1, max_length=317)]
+
+SHORT = Extension({"maxLength": 32})
+"""The API server estimates what a rule costs by the longest text, times the items of the list."""
 
 NOT_NEGATIVE = rules(
     cel("type(self) == int ? self >= 0 : !self.startsWith('-')", "must not be negative")
@@ -60,7 +63,7 @@ class CreditWeight(Model):
     ephemeral-storage or huge pages, and one of anything else."""
     flavor: SubdomainName | None = None
     """Only in this ResourceFlavor; goes before an entry of the resource without a flavor."""
-    weight: Annotated[Quantity, NOT_NEGATIVE]
+    weight: Annotated[Quantity, SHORT, NOT_NEGATIVE]
     """The weight; counted in thousandths. 0 makes the resource free."""
 
 

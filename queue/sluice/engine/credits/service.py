@@ -43,15 +43,21 @@ UNSEEN: Final = PolicyState(is_active=False, reason="Pending", message="Not look
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettlement:
-    """A settlement of one policy's ledger, or that it was resumed.
-
-    Attributes:
-        resumed_ms: The ledger was opened from a checkpoint at this time, None otherwise.
-    """
+    """A settlement of one policy's ledger."""
 
     policy: str
     settlement: Settlement
-    resumed_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumption:
+    """A ledger went on from a checkpoint.
+
+    Changes since ``settled_ms`` that no object shows with a time count from ``at_ms``.
+    """
+
+    settled_ms: int
+    at_ms: int
 
 
 @final
@@ -66,7 +72,7 @@ class Credits:
 
     __slots__ = (
         "_books", "_changes", "_forest", "_is_started", "_now_ms", "_policies",
-        "_seen_ms", "_settle_trees", "_settlements", "_states", "_trees", "history",
+        "_resumptions", "_settle_trees", "_settlements", "_states", "_trees", "history",
         "is_dirty",
     )  # fmt: skip
 
@@ -90,10 +96,10 @@ class Credits:
         self._changes = changes
         self._settle_trees = settle_trees
         self._policies: dict[str, CreditPolicy] = {}
-        self._seen_ms: dict[str, int] = {}
         self._states: dict[str, PolicyState] = {}
         self._books: dict[str, Book] = {}
         self._settlements: list[PolicySettlement] = []
+        self._resumptions: dict[str, Resumption] = {}
         self._is_started = False
         self._now_ms = 0
         self.is_dirty = False
@@ -103,6 +109,11 @@ class Credits:
     def is_on(self) -> bool:
         """Tell whether there is a policy."""
         return bool(self._policies)
+
+    @property
+    def is_started(self) -> bool:
+        """Tell whether ledgers are open: a cycle has run."""
+        return self._is_started
 
     # Facts ------------------------------------------------------------------------------------
 
@@ -136,8 +147,21 @@ class Credits:
 
     def _close(self, name: str) -> None:
         book = self._books.pop(name, None)
+        self._resumptions.pop(name, None)
         if book is not None and book.tree is not None:
             book.tree.book = None
+
+    def restart(self) -> None:
+        """Forget all ledgers; the next cycle opens them again from the newest checkpoints.
+
+        For a process that leads again: another one may have written statuses meanwhile.
+        """
+        for name in list(self._books):
+            self._close(name)
+        self._states.clear()
+        self._settlements = []
+        self._is_started = False
+        self.is_dirty = True
 
     # Time -------------------------------------------------------------------------------------
 
@@ -177,10 +201,8 @@ class Credits:
                 if self._too_large(book) is not None:
                     self.is_dirty = True
 
-    def _note(self, name: str, done: Iterable[Settlement], resumed_ms: int | None = None) -> None:
-        self._settlements.extend(
-            PolicySettlement(policy=name, settlement=s, resumed_ms=resumed_ms) for s in done
-        )
+    def _note(self, name: str, done: Iterable[Settlement]) -> None:
+        self._settlements.extend(PolicySettlement(policy=name, settlement=s) for s in done)
         del self._settlements[:-_SETTLEMENTS_MAX]
         self._changes.touch(Kind.CREDIT_POLICY, name)
 
@@ -240,6 +262,10 @@ class Credits:
         if book is None:
             book = Book(policy, self._open(policy))
             self._books[policy.name] = book
+            if policy.checkpoint is not None:
+                self._resumptions[policy.name] = Resumption(
+                    settled_ms=policy.checkpoint.settled_ms, at_ms=self._now_ms
+                )
         elif book.tree is None and book.ledger.now_ms < self._now_ms:
             # It was inert: its ledger stood still meanwhile.
             book.ledger.skip(self._now_ms - book.ledger.now_ms)
@@ -265,7 +291,7 @@ class Credits:
             ledger.skip(now_ms - ledger.now_ms)
             return ledger
         changes = self.history(policy.cohort, saved.settled_ms)
-        self._note(policy.name, replay(ledger, changes, now_ms), resumed_ms=now_ms)
+        self._note(policy.name, replay(ledger, changes, now_ms))
         return ledger
 
     def _too_large(self, book: Book) -> str | None:
@@ -295,6 +321,10 @@ class Credits:
     def state(self, name: str) -> PolicyState | None:
         """Return whether a policy is active; None when there is none of that name."""
         return self._states.get(name, UNSEEN) if name in self._policies else None
+
+    def resumption(self, name: str) -> Resumption | None:
+        """Return from where a policy's ledger went on, None when it began here."""
+        return self._resumptions.get(name)
 
     def take_settlements(self) -> tuple[PolicySettlement, ...]:
         """Return the settlements since this was last asked."""
