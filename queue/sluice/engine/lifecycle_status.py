@@ -47,13 +47,6 @@ def _set(
     return {**status, "conditions": changed}
 
 
-def set_condition(
-    status: Json, at: Moment, *, kind: ConditionType, value: str, reason: str, message: str
-) -> Json:
-    """Return a status with one condition set."""
-    return _set(status, at, kind, value, reason, message)
-
-
 def without(status: Json, *fields: str) -> Json:
     """Return a status without some fields."""
     return {key: value for key, value in status.items() if key not in fields}

@@ -198,3 +198,68 @@ def test_retention_of_deactivated_ones() -> None:
         condition("Evicted", reason="Deactivated", since=ago(61)), spec={"active": False}
     )
     assert not step(by_user, options=options).delete_owner
+
+
+def test_a_workload_that_is_being_deleted_is_left_to_its_job() -> None:
+    given = workload(RESERVED, ADMITTED, spec={"active": False})
+    given["metadata"]["deletionTimestamp"] = ago(1)
+    assert step(given).status is None
+
+
+def test_an_orphan_that_is_finished_only_loses_its_finalizer() -> None:
+    given = workload(condition("Finished"))
+    given["metadata"]["ownerReferences"] = []
+    given["metadata"]["deletionTimestamp"] = ago(1)
+    result = step(given)
+    assert result.status is None
+    assert result.drop_finalizer
+
+
+def test_eviction_counts_by_reason_and_cause_and_closes_gates() -> None:
+    gate = {"name": "g", "position": "Open", "lastTransitionTime": ago(60)}
+    closed = {**gate, "name": "c", "position": "Closed"}
+    stats = {"evictions": [{"reason": "Preempted", "underlyingCause": "", "count": 2}]}
+    before = workload(
+        RESERVED,
+        condition("BlockedOnPreemptionGates", message="gated"),
+        preemptionGates=[gate, closed],
+        schedulingStats=stats,
+    )["status"]
+    status = transitions.evict(before, AT, reason="Preempted", message="m")
+    assert status["schedulingStats"]["evictions"][0]["count"] == 3
+    assert [g["position"] for g in status["preemptionGates"]] == ["Closed", "Closed"]
+    assert status["preemptionGates"][1] == closed
+    by_type = {c["type"]: c["status"] for c in status["conditions"]}
+    assert by_type["BlockedOnPreemptionGates"] == "False"
+    other = transitions.evict(status, AT, reason="NodeFailures", message="m")
+    assert len(other["schedulingStats"]["evictions"]) == 2
+
+
+def test_pending_while_gated() -> None:
+    status = transitions.mark_pending(
+        {}, AT, reason="AdmissionGated", message="m", blocked_on_gates=True
+    )
+    by_type = {c["type"]: (c["status"], c["reason"]) for c in status["conditions"]}
+    assert by_type["BlockedOnPreemptionGates"] == ("True", "PreemptionGated")
+
+
+def test_reserving_with_a_delayed_topology() -> None:
+    admission = {"podSetAssignments": [{"name": "main", "delayedTopologyRequest": "Pending"}]}
+    status = transitions.reserve(
+        {}, AT, admission=admission, checks=(), admitted=False, message="m"
+    )
+    by_type = {c["type"]: (c["status"], c["reason"]) for c in status["conditions"]}
+    assert by_type["Admitted"] == ("False", "PendingDelayedTopologyRequests")
+    assert transitions.topology_pending(status)
+
+
+def test_deactivation_by_us_is_told_once_evicted_is_there() -> None:
+    """The request to deactivate stayed behind after a crash: it is taken away, nothing else."""
+    evicted = condition("Evicted", reason="DeactivatedDueToAdmissionCheck")
+    target = condition("DeactivationTarget", reason="AdmissionCheck")
+    given = workload(RESERVED, evicted, target, spec={"active": False}, requeueState={"count": 1})
+    result = step(given)
+    assert result.status is not None
+    assert shown(result, "DeactivationTarget") is None
+    assert "requeueState" not in result.status
+    assert result.notes == ()

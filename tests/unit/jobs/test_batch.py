@@ -161,3 +161,19 @@ def test_finished_tells_success_and_message() -> None:
 def test_index_set_reads_any_compression(indexes: set[int], limit: int) -> None:
     text = ",".join(map(str, sorted(indexes)))
     assert index_set(text, limit) == {i for i in indexes if i < limit}
+
+
+def test_managed_by_and_suspension() -> None:
+    assert BATCH.managed_by(job(managedBy="example.com/x")) == "example.com/x"
+    assert BATCH.managed_by(job()) == ""
+    assert BATCH.is_suspended(job())
+    assert not BATCH.is_suspended(job(suspend=False))
+    assert not BATCH.is_suspended(job(annotations={names.STOPPING: "true"}))
+    assert not BATCH.is_active(job())
+
+
+def test_stop_of_a_job_without_annotations_leaves_none() -> None:
+    running = job(suspend=False)
+    del running["metadata"]["annotations"]
+    *_, last = steps(running, None)
+    assert not last.desired["metadata"].get("annotations")

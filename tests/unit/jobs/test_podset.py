@@ -161,3 +161,31 @@ def test_merge_patch_leads_from_one_object_to_the_other(
     patch = merge_patch(before, after)
     assert same(apply_merge_patch(before, patch), after)
     assert (patch == {}) == same(before, after)
+
+
+def test_labels_of_long_queues_and_remote_workloads() -> None:
+    wl = workload({"cpu": "plain"})
+    wl["spec"]["queueName"] = "q" * 64
+    wl["metadata"]["labels"] = {names.MULTIKUEUE_ORIGIN_LABEL: "m"}
+    labels = infos(wl).labels
+    assert names.LOCAL_QUEUE_LABEL not in labels
+    assert labels[names.MULTIKUEUE_WORKER_POD_LABEL] == "true"
+
+
+def test_updates_of_other_pod_sets_are_not_taken() -> None:
+    update = {"name": "other", "labels": {"a": "b"}}
+    wl = workload({"gpu": "gpu"}, admissionChecks=[{"name": "ac", "podSetUpdates": [update]}])
+    assert "a" not in infos(wl).labels
+
+
+def test_switched_off_labels_and_annotations() -> None:
+    wl = workload({"cpu": "plain"})
+    (info,) = podset.infos_of(wl, FLAVORS.get, queue_labels=False, topology=False)
+    assert info.labels == {names.POD_SET_LABEL: "main"}
+    assert info.annotations == {}
+
+
+def test_a_topology_assignment_gates_the_pods() -> None:
+    wl = workload({"cpu": "plain"})
+    wl["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"] = {"levels": ["h"]}
+    assert infos(wl).scheduling_gates == [{"name": names.TOPOLOGY_GATE}]

@@ -9,7 +9,7 @@ from sluice.api import names
 from sluice.jobs import workload as workloads
 from sluice.jobs.batch import BatchJob
 from sluice.jobs.catalogue import all_integrations
-from sluice.jobs.integration import Registry, select
+from sluice.jobs.integration import JobKind, Registry, prebuilt_workload_name, select
 from sluice.jobs.priority import (
     Priority,
     PriorityClasses,
@@ -192,3 +192,108 @@ def test_frameworks_that_we_lack_are_named() -> None:
     registry, lacking = select(all_integrations(), ["batch/job", "example.com/none", "batch/job"])
     assert [integration.kind.framework for integration in registry] == ["batch/job"]
     assert lacking == ("example.com/none",)
+
+
+def test_priority_without_any_class_is_zero() -> None:
+    none = PriorityClasses(workload_class={}.get, pod_class={}.get, default_class=lambda: None)
+    assert resolve(BATCH, job(), BATCH.pod_sets(job()), none) == Priority(value=0)
+
+
+def test_a_missing_pod_class_is_named() -> None:
+    source = job(pod={"priorityClassName": "gone"})
+    with pytest.raises(PriorityClassMissing, match='PriorityClass "gone" not found'):
+        resolve(BATCH, source, BATCH.pod_sets(source), CLASSES)
+
+
+def test_construct_without_queue_or_readable_uid() -> None:
+    source = job(labels={})
+    source["metadata"]["uid"] = "not/a/label"
+    wl = build(source)
+    assert "queueName" not in wl["spec"]
+    assert names.JOB_UID_LABEL not in wl["metadata"]["labels"]
+    assert "maximumExecutionTimeSeconds" not in wl["spec"]
+    assert "annotations" not in wl["metadata"]
+
+
+def test_partial_admission_switched_off_drops_the_minimum() -> None:
+    source = job(annotations={names.MIN_PARALLELISM: "1"})
+    options = workloads.WorkloadOptions(partial_admission=False)
+    (pod_set,) = workloads.pod_sets_of(BATCH, source, options)
+    assert pod_set.count_min is None
+    assert pod_set.count == 3
+
+
+@pytest.mark.parametrize("other", ["podSets", "name", "containers"])
+def test_another_shape_never_matches(other: str) -> None:
+    wl = build(job())
+    (pod_set,) = wl["spec"]["podSets"]
+    if other == "podSets":
+        wl["spec"]["podSets"] = [pod_set, pod_set]
+    elif other == "name":
+        pod_set["name"] = "else"
+    else:
+        pod_set["template"]["spec"]["containers"] *= 2
+    assert not workloads.matches(wl, BATCH.pod_sets(job()), suspended=True)
+
+
+def test_another_topology_request_does_not_match() -> None:
+    wl = build(job())
+    wl["spec"]["podSets"][0]["topologyRequest"] = {"required": "rack"}
+    assert not workloads.matches(wl, BATCH.pod_sets(job()), suspended=True)
+
+
+def test_state_is_read_from_conditions() -> None:
+    wl = reserved(build(job()))
+    wl["status"]["conditions"] += [
+        {"type": kind, "status": "True"} for kind in ("Admitted", "Finished", "Evicted")
+    ]
+    assert workloads.is_reserved(wl)
+    assert workloads.is_admitted(wl)
+    assert workloads.is_finished(wl)
+    assert workloads.is_evicted(wl)
+    assert not workloads.is_admitted(build(job()))
+    assert workloads.is_owned_by(wl, job())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "follows"),
+    [
+        pytest.param("low", "high", True, id="from class to class"),
+        pytest.param("low", "low", False, id="the same class"),
+        pytest.param(None, "high", False, id="a class that was not there"),
+    ],
+)
+def test_priority_class_of_a_reserved_workload(old: str | None, new: str, follows: bool) -> None:
+    before = None if old is None else workload_class_reference(old)
+    wl = reserved(build(job(), Priority(value=1, reference=before)))
+    wanted = Priority(value=9, reference=workload_class_reference(new))
+    after = workloads.synced(wl, job(), pod_sets=BATCH.pod_sets(job()), priority=wanted)
+    assert (after is not wl) is follows
+    assert after["spec"]["priority"] == (9 if follows else 1)
+
+
+def test_restored_pod_sets() -> None:
+    wl = build(job())
+    assert workloads.restored_pod_sets(wl) == wl["spec"]["podSets"]
+    assert workloads.restored_pod_sets(None) is None
+
+
+def test_prebuilt_name_prefers_the_annotation() -> None:
+    labelled = job(labels={names.PREBUILT_WORKLOAD: "l"})
+    both = job(labels={names.PREBUILT_WORKLOAD: "l"}, annotations={names.PREBUILT_WORKLOAD: "a"})
+    assert prebuilt_workload_name(labelled) == "l"
+    assert prebuilt_workload_name(both) == "a"
+    assert prebuilt_workload_name(job()) == ""
+
+
+def test_owner_of_something_without_a_controller() -> None:
+    registry = Registry(all_integrations())
+    assert registry.owner_of({"metadata": {}}) is None
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "controller": True}
+    other = {"metadata": {"ownerReferences": [{"kind": "X"}, reference]}}
+    assert registry.owner_of(other) is None
+
+
+def test_api_version_of_the_core_group() -> None:
+    kind = JobKind(framework="pod", group="", version="v1", kind="Pod", plural="pods")
+    assert kind.api_version == "v1"
