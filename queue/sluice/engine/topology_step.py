@@ -214,7 +214,9 @@ def previous_topology(wl: WorkloadState, index: int) -> TopologyAssignment | Non
 def is_broken(wl: WorkloadState, topology: TopologyAssignment) -> bool:
     """Tell whether a topology touches the unhealthy node to be replaced first (6.8)."""
     nodes = wl.record.unhealthy_nodes
-    return bool(nodes) and any(domain.values[-1] == nodes[0] for domain in topology.domains)
+    if not nodes or topology.levels[-1] != names.HOSTNAME_LABEL:
+        return False
+    return any(domain.values[-1] == nodes[0] for domain in topology.domains)
 
 
 def _beyond(new: TopologyAssignment, before: TopologyAssignment) -> TopologyAssignment:
