@@ -1,10 +1,10 @@
 """Worked examples 8.5 to 8.7 of docs/spec/algorithm.md: flavor search, preference, partial."""
 
 import pytest
-
-from sluice.api.records import ClusterQueue, FungibilityPolicy, FungibilityPreference
 from tests.support.builders import cq, flavor, ps, wl
 from tests.support.harness import Harness, queues
+
+from sluice.api.records import ClusterQueue, FungibilityPolicy, FungibilityPreference
 
 NEXT = FungibilityPolicy.TRY_NEXT_FLAVOR
 PREEMPTING_LAST = FungibilityPreference.PREEMPTION_OVER_BORROWING

@@ -1,14 +1,14 @@
 """Worked examples 8.8 to 8.12 and 8.15 of docs/spec/algorithm.md: who is preempted, and why."""
 
 import pytest
+from tests.support.builders import T0_MS, cohort, cq, wl
+from tests.support.harness import Harness, queues
 
 from sluice.api.names import CohortName
 from sluice.engine import fairshare
 from sluice.engine.forest import Forest
 from sluice.engine.options import EngineOptions, FairSharing, FairStrategy
 from sluice.engine.tree import add_usage
-from tests.support.builders import T0_MS, cohort, cq, wl
-from tests.support.harness import Harness, queues
 
 FINAL, INITIAL = FairStrategy.FINAL_SHARE, FairStrategy.INITIAL_SHARE
 

@@ -1,14 +1,14 @@
 """Worked examples 8.14, 8.16 to 8.19 of docs/spec/algorithm.md: reservation, parking, order."""
 
 import pytest
+from tests.support.builders import T0_MS, condition, cq, lq, wl
+from tests.support.harness import Harness, queues
 
 from sluice.api.conditions import ConditionType
 from sluice.api.names import LocalQueueKey, ResourceName, WorkloadKey
 from sluice.api.records import AdmissionMode
 from sluice.engine.afs import UsageLedger
 from sluice.engine.options import AdmissionFairSharing, EngineOptions, FairSharing
-from tests.support.builders import T0_MS, condition, cq, lq, wl
-from tests.support.harness import Harness, queues
 
 MINUTE_MS = 60_000
 CPU = ResourceName("cpu")

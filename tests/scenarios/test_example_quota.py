@@ -1,6 +1,8 @@
 """Worked examples 8.1 to 8.4 of docs/spec/algorithm.md: what is available in a tree."""
 
 import pytest
+from tests.support.builders import cohort, cq, wl
+from tests.support.harness import Harness, queues
 
 from sluice.api.names import CohortName
 from sluice.api.records import ClusterQueue, Cohort
@@ -13,8 +15,6 @@ from sluice.engine.tree import (
     raw_available,
     remove_usage,
 )
-from tests.support.builders import cohort, cq, wl
-from tests.support.harness import Harness, queues
 
 CPU = 0
 CORE = 1000

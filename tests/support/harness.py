@@ -113,19 +113,26 @@ class Harness:
         """Run a cycle, apply its commands, check the invariants, move the clock."""
         self.commands = self.engine.cycle(self.now_ms)
         self.engine.verify()
-        for command in self.commands:
+        self.apply(self.commands)
+        self.engine.verify()
+        return self.commands
+
+    def apply(self, commands: tuple[Command, ...]) -> list[Command]:
+        """Write commands to the Workloads, move the clock; return what was rejected."""
+        failed: list[Command] = []
+        for command in commands:
             if self._rejects and not isinstance(command, MarkPending):
                 self._rejects = False
+                failed.append(command)
                 self.engine.observe(
                     CommandFailed(
                         at_ms=self.now_ms, command=command, message="rejected by the test"
                     )
                 )
-                continue
-            self._apply(command)
+            elif command.workload in self.workloads:
+                self._apply(command)
         self.now_ms += 1000
-        self.engine.verify()
-        return self.commands
+        return failed
 
     def run(self, cycles_max: int = 50) -> None:
         """Run cycles while the engine asks for one at once."""

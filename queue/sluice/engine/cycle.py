@@ -9,7 +9,7 @@ from sluice.engine import messages
 from sluice.engine.admit import admit
 from sluice.engine.assign import Assigner
 from sluice.engine.assignment import FIT
-from sluice.engine.commands import Command, MarkPending
+from sluice.engine.commands import Command, Evict, MarkPending, ReserveQuota
 from sluice.engine.credits.rounds import (
     ROUNDS_MAX,
     Turn,
@@ -46,9 +46,10 @@ class Cycle:
 
     Attributes:
         heads_total: Heads looked at by all cycles so far.
+        is_due: The last cycle left something that another one, without any event, may decide.
     """
 
-    __slots__ = ("_nominator", "_number", "_waking", "_world", "heads_total")
+    __slots__ = ("_epoch", "_nominator", "_number", "_waking", "_world", "heads_total", "is_due")
 
     def __init__(self, world: World, waking: Waking) -> None:
         options = world.options
@@ -73,6 +74,8 @@ class Cycle:
         self._waking = waking
         self._nominator = Nominator(world, assigner, preemption, topology)
         self._number = 0
+        self._epoch = 0
+        self.is_due = False
         self.heads_total = 0
 
     def run(self, now_ms: int) -> list[Command]:
@@ -81,8 +84,10 @@ class Cycle:
         world.settle()
         world.credits.start(now_ms)
         self._waking.run(now_ms)
+        if world.is_due:
+            self._epoch += 1
         entries = self._nominate(now_ms)
-        world.is_due = False
+        world.is_due = self.is_due = False
         self.heads_total += len(entries)
         if not entries:
             return []
@@ -92,7 +97,9 @@ class Cycle:
         for tree, turn in turns.items():
             if self._play_rounds(tree, turn, now_ms, commands):
                 is_due = True
-        world.is_due = is_due
+        if any(isinstance(command, ReserveQuota | Evict) for command in commands):
+            self._epoch += 1
+        self.is_due = is_due
         return commands
 
     def _pass(
@@ -247,8 +254,25 @@ class Cycle:
             self._bypass(other, wl, commands)
         self._world.touch(wl, cq)
         if wl.is_active():
-            return wl.scan is not None and wl.scan.is_pending()
+            return self._is_new_scan(wl)
         return cq.active_count > 0
+
+    def _is_new_scan(self, wl: WorkloadState) -> bool:
+        """Tell whether another cycle looks at flavors that were not looked at since a change.
+
+        With several pod sets the scan can go round for ever, as it does in Kueue; the Workload
+        stays in the heap, but once it has been round, it waits for something to change.
+        """
+        if wl.scan is None or not wl.scan.is_pending():
+            return False
+        if wl.scan_epoch != self._epoch:
+            wl.scan_epoch = self._epoch
+            wl.scans_seen = set()
+        seen = tuple(tuple(sorted(tried.items())) for tried in wl.scan.tried)
+        if seen in wl.scans_seen:
+            return False
+        wl.scans_seen.add(seen)
+        return True
 
     def _decide(self, entry: Entry, now_ms: int) -> None:
         """Record why an entry was not admitted."""

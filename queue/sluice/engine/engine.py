@@ -171,7 +171,7 @@ class Engine:
 
         Wake-up batches, second passes and back-offs give a time in the future. 0 means at once.
         """
-        if self._world.is_due and self.has_heads():
+        if (self._world.is_due or self._cycle.is_due) and self.has_heads():
             return 0
         waking_ms = self._waking.next_ms()
         boundary_ms = self._world.credits.next_boundary_ms()

@@ -56,6 +56,15 @@ class Heaps:
             cq.buckets[wl.shape] = found
         return found
 
+    def is_in_place(self, cq: ClusterQueueState, wl: WorkloadState) -> bool:
+        """Tell whether a Workload in the heap is where its key and class put it now."""
+        box = wl.box
+        return (
+            box is not None
+            and box.bucket.shape == wl.shape
+            and wl.sort_key == self.sort_key(cq, wl)
+        )
+
     def push(self, cq: ClusterQueueState, wl: WorkloadState) -> None:
         """Put a Workload into the heap; it must be nowhere else."""
         bucket = self.bucket(cq, wl)

@@ -74,7 +74,7 @@ class QueueFacts:
         for key in world.homeless.pop(cq.name, {}):
             wl = world.workloads.get(key)
             if wl is not None:
-                self._workloads.observe(wl.record, at_ms)
+                self._workloads.find_queue(wl, cq, at_ms)
         for door in world.doors.get(cq.name, {}):
             self._offer_all(door, at_ms)
 

@@ -256,19 +256,43 @@ class WorkloadFacts:
             world.pending.heaps.take_out(wl)
         if cq is not None:
             world.pending.forget_preemptor(cq, wl)
-        for homeless in world.homeless.values():
-            homeless.pop(key, None)
+        self._forget_home(key)
         del world.workloads[key]
         local = world.local_queue(wl.lq)
         del local.workloads[key]
         if local.record is None and not local.workloads:
             del world.local_queues[wl.lq]
 
+    def _forget_home(self, key: WorkloadKey) -> None:
+        for homeless in self._world.homeless.values():
+            homeless.pop(key, None)
+
     def lose_queue(self, wl: WorkloadState) -> None:
         """Keep a Workload whose ClusterQueue is gone, for when one of that name returns."""
+        admission, reserved_ms = wl.admission, wl.reserved_ms
+        is_assumed, is_admitted = wl.assumed, wl.is_admitted
         cq = accounting.release(self._world, wl)
         self._waking.forget(wl)
         self._world.homeless.setdefault(cq.name, {})[wl.key] = None
+        if is_assumed:
+            wl.assumed = True
+            wl.admission = admission
+            wl.reserved_ms = reserved_ms
+            wl.is_admitted = is_admitted
+
+    def find_queue(self, wl: WorkloadState, cq: ClusterQueueState, at_ms: int) -> None:
+        """Give a Workload that has waited for its ClusterQueue what it held there."""
+        if wl.assumed and wl.admission is not None:
+            accounting.reserve(
+                self._world,
+                wl,
+                cq,
+                wl.admission,
+                reserved_ms=wl.reserved_ms,
+                is_admitted=wl.is_admitted,
+            )
+        else:
+            self._place(wl, None, at_ms)
 
     # Commands.
 
@@ -310,13 +334,17 @@ class WorkloadFacts:
     def _take_back(self, wl: WorkloadState, at_ms: int) -> None:
         """Undo an assumed reservation: no trace in usage, penalties and topology."""
         world = self._world
-        cq = accounting.release(world, wl)
+        if wl.place == RESERVED:
+            self._waking.notify(accounting.release(world, wl), at_ms)
+        else:
+            self._forget_home(wl.key)
+            wl.assumed = False
+            wl.admission = None
+            wl.is_admitted = False
         self._drop_penalty(wl)
         self._waking.forget(wl)
-        self._waking.notify(cq, at_ms)
         home = world.home_of(wl) if self.is_queueable(wl) else None
         if home is None:
-            world.touch(wl, cq)
             return
         world.refresh(wl, home)
         world.pending.requeue(home, wl, Requeue.FAILED_AFTER_NOMINATION, at_ms)

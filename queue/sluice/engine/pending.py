@@ -16,6 +16,7 @@ from sluice.engine.heaps import Heaps
 from sluice.engine.options import EngineOptions
 from sluice.engine.ordering import effective_priority, queue_timestamp_ms
 from sluice.engine.states import (
+    PENDING,
     Bucket,
     ClusterQueueState,
     Decision,
@@ -175,10 +176,11 @@ class Pending:
         """
         was_active = wl.is_active() and wl.cq is cq
         if (
-            wl.is_parked()
-            and wl.cq is cq
+            wl.cq is cq
+            and wl.place == PENDING
             and before is not None
             and not _is_worth_another_look(before, wl.record, wl.seen_generation)
+            and (not was_active or self.heaps.is_in_place(cq, wl))
         ):
             return False
         self.heaps.take_out(wl)

@@ -112,6 +112,7 @@ class WorkloadState:
         box: Where it is pending; None when it is held (or not pending at all).
         needs: Requests per pod set, computed when it is queued.
         shape: Equivalence key, None when hashing is off.
+        scans_seen: Scan progress that a cycle has left since something changed (``scan_epoch``).
         seen_generation: metadata.generation of the last attempt.
         usage: Booked amounts by flavor-resource of the present tree (RESERVED only).
         named_usage: The same as (flavor, resource, amount), which outlives a rebuilt tree.
@@ -130,9 +131,9 @@ class WorkloadState:
         "admission", "applied_version", "assumed", "box", "cq", "credit_loss", "decision", "eff",
         "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key",
         "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt", "pass_due_ms",
-        "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms", "scan",
-        "seen_generation", "shape", "sort_key", "topology", "topology_assumed", "ts_ms", "uid",
-        "usage", "version",
+        "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms", "scan", "scan_epoch",
+        "scans_seen", "seen_generation", "shape", "sort_key", "topology", "topology_assumed",
+        "ts_ms", "uid", "usage", "version",
     )  # fmt: skip
 
     def __init__(self, record: Workload, version: int) -> None:
@@ -155,6 +156,8 @@ class WorkloadState:
         self.plan_epoch = -1
         self.shape: object = None
         self.scan: Scan | None = None
+        self.scan_epoch = -1
+        self.scans_seen: set[object] = set()
         self.seen_generation = -1
         self.decision: Decision | None = None
         self.credit_loss: CreditLoss | None = None
