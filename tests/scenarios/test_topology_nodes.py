@@ -5,23 +5,13 @@ from typing import Any
 
 import pytest
 from tests.support import builders, racks
-from tests.support.racks import BLOCK, FREE, HOST, RACK, required
+from tests.support.racks import BLOCK, FREE, HOST, RACK, pod, required
 
 from sluice.api import wire
 from sluice.api.records import Kind, Pod
 from sluice.engine.options import Gates
 
 ONE = {"b1": {"r1": {"h1": 2}}}
-
-
-def pod(name: str, node: str, cpu: str, **fields: Any) -> Pod:
-    return Pod(
-        namespace="other",
-        name=name,
-        node=node,
-        template=wire.template({"containers": [{"resources": {"requests": {"cpu": cpu}}}]}),
-        **fields,
-    )
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ from typing import Any
 from tests.support import builders
 from tests.support.harness import AT_ONCE, Harness
 
+from sluice.api import wire
 from sluice.api.names import HOSTNAME_LABEL, ClusterQueueName, FlavorName, PodSetName, ResourceName
 from sluice.api.records import (
     Admission,
     ClusterQueue,
     Node,
+    Pod,
     PodSet,
     PodSetAssignment,
     Record,
@@ -58,6 +60,12 @@ def node(name: str, block: str, rack: str, cpu: int | str, **fields: Any) -> Nod
         is_ready=fields.pop("ready", True),
         is_unschedulable=fields.pop("cordoned", False),
     )
+
+
+def pod(name: str, node_name: str, cpu: str, **fields: Any) -> Pod:
+    """Return a pod outside topologies; ``node_name`` is empty while it is not bound."""
+    spec = {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}
+    return Pod(namespace="other", name=name, node=node_name, template=wire.template(spec), **fields)
 
 
 def nodes(hosts: Hosts) -> list[Node]:
