@@ -71,6 +71,7 @@ async def test_the_rights_suffice_and_none_is_left_unused(place: Installation) -
             is_deleted_after_its_time(here),
             is_queued_without_label(here),
             owners_are_looked_up(here),
+            credits_are_kept(here),
             certificates_are_kept(client),
             metrics_are_for_some(place, replica),
         )
@@ -184,8 +185,19 @@ async def set_up(here: World) -> None:
     cohort = await here.cluster_wide(resources.COHORTS, "cohort", {"spec": {}})
     await here.cluster_wide(resources.CREDIT_POLICIES, "credits", {"spec": {"cohortName": cohort}})
     await here.queues(cpu="8", cohortName=cohort)
-    await here.local_queue("default", here.made[-1][1])
+    await here.cluster_wide(resources.CREDIT_POLICIES, "policy", {"spec": {"cohortName": cohort}})
+    await here.local_queue("default", queue_of(here))
     await wait_for(client, resources.LOCAL_QUEUES, "team", has_condition("Active"), name="default")
+
+
+def queue_of(here: World) -> str:
+    return dict(here.made)[resources.CLUSTER_QUEUES]
+
+
+async def credits_are_kept(here: World) -> None:
+    """The ledger's checkpoint is in the policy's status."""
+    name = dict(here.made)[resources.CREDIT_POLICIES]
+    await here.wait(resources.CREDIT_POLICIES, lambda policy: "status" in policy, name=name)
 
 
 async def runs_to_its_end(here: World) -> None:
@@ -209,7 +221,7 @@ async def stops_when_deactivated(here: World) -> None:
     await here.wait(
         resources.CLUSTER_QUEUES,
         lambda queue: queue.get("status", {}).get("admittedWorkloads", 0) > 0,
-        name=here.made[-1][1],
+        name=queue_of(here),
     )
     await here.patch(resources.WORKLOADS, name, {"spec": {"active": False}})
     await here.wait(
@@ -231,7 +243,6 @@ async def stops_when_deactivated(here: World) -> None:
 async def is_deleted_after_its_time(here: World) -> None:
     """A Job that runs too long is deactivated, and deleted with its Workload a second later."""
     await here.job("late", labels={"kueue.x-k8s.io/max-exec-time-seconds": "1"})
-    await here.wait(resources.BATCH_JOBS, lambda job: job["status"].get("active"), name="late")
     await here.gone(resources.BATCH_JOBS, "late")
 
 
@@ -319,7 +330,7 @@ async def metrics_are_for_some(place: Installation, replica: Replica) -> None:
 
 async def take_down(here: World) -> None:
     """What was in use goes once nothing uses it: finalizers are taken off."""
-    queue = here.made[-1][1]
+    queue = queue_of(here)
     for resource, name in reversed(here.made):
         await here.client.delete(resource, "", name)
     await wait_until_deleted(here.client, resources.CLUSTER_QUEUES, "", queue)
