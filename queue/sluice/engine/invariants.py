@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from sluice.api.errors import InvariantViolation
 from sluice.api.names import ClusterQueueName, WorkloadKey
+from sluice.engine import accounting
 from sluice.engine.states import OUTSIDE, PENDING, RESERVED, ClusterQueueState, WorkloadState
 from sluice.engine.tree import QuotaNode, Tree
 from sluice.engine.world import World
@@ -22,6 +23,7 @@ def verify(world: World) -> None:
     """
     world.settle()
     broken = [*_usage(world), *_places(world), *_counts(world), *_heads(world), *_doors(world)]
+    broken += _topology(world)
     if broken:
         raise InvariantViolation("; ".join(broken))
 
@@ -59,6 +61,17 @@ def _add_excess(child: QuotaNode, used: dict[int, int], into: dict[int, int]) ->
         excess = value - child.guaranteed[fr]
         if excess > 0:
             into[fr] = into.get(fr, 0) + excess
+
+
+def _topology(world: World) -> list[str]:
+    """What is booked on domains is what the reservations' topologies say (6.1)."""
+    return world.placement.misbooked(
+        usage
+        for cq in world.queues.values()
+        for wl in cq.reserved.values()
+        if wl.admission is not None
+        for usage in accounting.topology_of(world, wl.record, wl.admission)
+    )
 
 
 def _places(world: World) -> Iterator[str]:

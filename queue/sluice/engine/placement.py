@@ -19,6 +19,7 @@ TopologyAwareScheduling off): everything that asks for a topology is refused.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sluice.api.names import FlavorName, ResourceName
@@ -176,6 +177,14 @@ class Placement(ABC):
     def commit(self) -> None:
         """Forget what could be undone: no mark given so far will be rolled back to."""
         return
+
+    def misbooked(self, usages: Iterable[TopologyUsage]) -> list[str]:
+        """Return where usage differs from these bookings, for checks between cycles.
+
+        Args:
+            usages: What all reservations take.
+        """
+        return []
 
 
 _NOTHING: frozenset[FlavorName] = frozenset()
