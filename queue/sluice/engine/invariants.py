@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from sluice.api.errors import InvariantViolation
 from sluice.api.names import ClusterQueueName, WorkloadKey
-from sluice.engine import accounting
 from sluice.engine.states import OUTSIDE, PENDING, RESERVED, ClusterQueueState, WorkloadState
 from sluice.engine.tree import QuotaNode, Tree
 from sluice.engine.world import World
@@ -64,13 +63,12 @@ def _add_excess(child: QuotaNode, used: dict[int, int], into: dict[int, int]) ->
 
 
 def _topology(world: World) -> list[str]:
-    """What is booked on domains is what the reservations' topologies say (6.1)."""
+    """What is booked on domains is what the reservations take there (6.1)."""
     return world.placement.misbooked(
         usage
         for cq in world.queues.values()
         for wl in cq.reserved.values()
-        if wl.admission is not None
-        for usage in accounting.topology_of(world, wl.record, wl.admission)
+        for usage in wl.topology
     )
 
 

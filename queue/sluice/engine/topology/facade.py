@@ -1,5 +1,6 @@
 """The engine's `Placement` over real nodes and domains."""
 
+from collections.abc import Iterable
 from typing import assert_never, final
 
 from sluice.api.names import FlavorName
@@ -25,7 +26,7 @@ from sluice.engine.topology.counts import fits
 from sluice.engine.topology.landscape import Landscape
 from sluice.engine.topology.levels import missing_level
 from sluice.engine.topology.search import Search
-from sluice.engine.topology.tree import Amounts, Cell
+from sluice.engine.topology.tree import Amounts, Cell, CellBook
 
 _NOTHING: frozenset[FlavorName] = frozenset()
 
@@ -165,3 +166,16 @@ class TopologyPlacement(Placement):
         """Forget what could be undone, and record nothing until the next `checkpoint`."""
         self._undo.clear()
         self._is_recording = False
+
+    def misbooked(self, usages: Iterable[TopologyUsage]) -> list[str]:
+        """Return where usage differs from these bookings, for checks between cycles."""
+        wanted = CellBook.like(self._land.book)
+        for usage in usages:
+            amounts = self._land.pod_amounts(usage.pod)
+            for domain in usage.assignment.domains:
+                cell = wanted.of(usage.assignment.levels, domain.values, usage.flavor)
+                wanted.add(cell, amounts, domain.count)
+        found = self._land.book.differences(wanted)
+        if self._undo:
+            found.append(f"{len(self._undo)} bookings could still be undone")
+        return found

@@ -286,6 +286,24 @@ class CellBook:
         self.log: list[int] = []
         self.epoch = 0
 
+    @staticmethod
+    def like(other: "CellBook") -> "CellBook":
+        """Return an empty book that shares hosts as another one does."""
+        return CellBook(share_hosts=other._share_hosts)
+
+    def differences(self, wanted: "CellBook") -> list[str]:
+        """Return where this book differs from another one, and what is still assumed."""
+        found = []
+        for key in sorted({*self._cells, *wanted._cells}):
+            mine, theirs = self._cells.get(key), wanted._cells.get(key)
+            used = _trimmed(mine.used if mine is not None else [])
+            expected = _trimmed(theirs.used if theirs is not None else [])
+            if used != expected:
+                found.append(f"{'/'.join(key[2])} uses {used}, not {expected}")
+            if mine is not None and any(mine.assumed):
+                found.append(f"{'/'.join(key[2])} still has assumed pods")
+        return found
+
     def of(self, levels: tuple[str, ...], values: tuple[str, ...], scope: str = "") -> Cell:
         """Return the cell of a leaf, made on first use.
 
@@ -337,3 +355,11 @@ class CellBook:
             if cell.number in needed or any(cell.used)
         }
         self._swept = len(self._cells)
+
+
+def _trimmed(amounts: list[int]) -> list[int]:
+    """Return amounts without zeros at the end."""
+    size = len(amounts)
+    while size and not amounts[size - 1]:
+        size -= 1
+    return amounts[:size]
