@@ -5,20 +5,16 @@ from hypothesis import given, settings
 from tests.support import topology_worlds as worlds
 from tests.support.topology_model import Model, Path
 
-from sluice.api.names import HOSTNAME_LABEL
 from sluice.engine.placement import PlacementOutcome
+
+
+def _stored(case: worlds.Case, pods: dict[Path, int]) -> dict[Path, int]:
+    return {worlds.stored(case.levels, path): count for path, count in pods.items()}
 
 
 def _found(outcome: PlacementOutcome, index: int) -> dict[Path, int] | None:
     topology = outcome.placed.get(index)
     return None if topology is None else {d.values: d.count for d in topology.domains}
-
-
-def _stored(case: worlds.Case, pods: dict[Path, int]) -> dict[Path, int]:
-    """Return pods by the values that an assignment stores (6.7.6)."""
-    if case.levels[-1] == HOSTNAME_LABEL:
-        return {path[-1:]: count for path, count in pods.items()}
-    return pods
 
 
 @pytest.mark.slow

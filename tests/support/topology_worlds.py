@@ -214,3 +214,8 @@ def place(
     """Place a case."""
     asked = requests_of(case)
     return placement.place(workload(*(r.pod_set for r in asked)), asked, assume_empty=assume_empty)
+
+
+def stored(levels: tuple[str, ...], path: Path) -> Path:
+    """Return the values that an assignment stores for a leaf (6.7.6)."""
+    return path[-1:] if levels[-1] == HOSTNAME_LABEL else path
