@@ -33,7 +33,7 @@ from sluice.kube.resources import (
     WORKLOADS,
     Resource,
 )
-from sluice.local.real import API_SERVER_PROGRAMS, PlaneOptions, RealControlPlane, find
+from sluice.local.real import CLUSTER_PROGRAMS, PlaneOptions, RealControlPlane, find
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -56,10 +56,10 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    require_programs(API_SERVER_PROGRAMS)
+    require_programs(CLUSTER_PROGRAMS)
     flags = {"enable-aggregator-routing": "true"}  # Services resolve to their endpoints
     plane = RealControlPlane(
-        find(os.environ, API_SERVER_PROGRAMS), PlaneOptions(api_server_flags=flags)
+        find(os.environ, CLUSTER_PROGRAMS), PlaneOptions(runs_pods=True, api_server_flags=flags)
     )
     run_apart(plane.start())
     try:
@@ -298,7 +298,6 @@ async def test_uninstalling_with_the_manager_gone_leaves_nothing(installed: Inst
             await wait_until_deleted(client, CUSTOM_RESOURCE_DEFINITIONS, "", name)
         for kind in (MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS):
             assert (await client.list(kind))["items"] == []
-        namespace = await client.get(NAMESPACES, "", NAMESPACE)
-        assert namespace["metadata"]["deletionTimestamp"]
+        await wait_until_deleted(client, NAMESPACES, "", NAMESPACE)
         jobs = (await client.list(BATCH_JOBS, "team-language"))["items"]
         assert [job["spec"]["suspend"] for job in jobs] == [False, False]
