@@ -111,6 +111,15 @@ def test_only_the_composition_root_reads_the_environment() -> None:
     assert not readers, "pass the value in from sluice.cli"
 
 
+def test_cancellation_is_not_lost() -> None:
+    waiters = [
+        shown(f)
+        for f in python_files("queue", "webhook")
+        if "asyncio.wait_for" in called_names(ast.parse(f.read_text()))
+    ]
+    assert not waiters, "on Python 3.11 wait_for can swallow a cancellation: use asyncio.timeout"
+
+
 def test_pure_packages_print_nothing() -> None:
     printers = [
         shown(f)

@@ -156,7 +156,8 @@ class GarbageCollector:
         if not self.synced.is_set():
             # Owners may be there and just not listed yet; the live look below would be right,
             # but costs a request for each object at start.
-            await asyncio.wait_for(self.synced.wait(), _SYNC_S_MAX * 2)
+            async with asyncio.timeout(_SYNC_S_MAX * 2):
+                await self.synced.wait()
         gone: list[Owner] = []
         waiting: list[Owner] = []
         for owner in found.owners:
