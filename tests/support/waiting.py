@@ -82,7 +82,8 @@ def has_condition(kind: str, status: str = "True", reason: str = "") -> Check:
     """Return a check for a condition of this type, status and, if given, reason."""
 
     def check(item: Json) -> bool:
-        conditions = item.get("status", {}).get("conditions", [])
+        # A controller may leave null where it has nothing to say.
+        conditions = (item.get("status") or {}).get("conditions") or ()
         return any(
             c["type"] == kind and c["status"] == status and reason in ("", c.get("reason"))
             for c in conditions
@@ -93,7 +94,7 @@ def has_condition(kind: str, status: str = "True", reason: str = "") -> Check:
 
 def has_phase(phase: str) -> Check:
     """Return a check for a Pod's or Namespace's phase."""
-    return lambda item: item.get("status", {}).get("phase") == phase
+    return lambda item: (item.get("status") or {}).get("phase") == phase
 
 
 async def _list_and_watch(

@@ -24,6 +24,7 @@ from sluice.api.errors import (
     forbidden,
     invalid,
     required,
+    too_many,
 )
 from sluice.api.feature_gates import FeatureGates
 from sluice.api.quantity import is_quantity
@@ -66,7 +67,7 @@ def _mapping_errors(
     path: str, mappings: Sequence[DeviceClassMapping], gates: FeatureGates
 ) -> Iterable[FieldError]:
     if len(mappings) > _MAPPINGS_MAX:
-        yield _too_many(path, len(mappings), _MAPPINGS_MAX)
+        yield too_many(path, len(mappings), _MAPPINGS_MAX)
     names: set[str] = set()
     owners: dict[str, tuple[str, bool]] = {}
     for i, mapping in enumerate(mappings):
@@ -79,7 +80,7 @@ def _mapping_errors(
             yield required(f"{at}.deviceClassNames", "name at least one DeviceClass")
         if len(mapping.device_class_names) > _DEVICE_CLASSES_MAX:
             count = len(mapping.device_class_names)
-            yield _too_many(f"{at}.deviceClassNames", count, _DEVICE_CLASSES_MAX)
+            yield too_many(f"{at}.deviceClassNames", count, _DEVICE_CLASSES_MAX)
         counts_only = bool(mapping.sources) and all(s.counter for s in mapping.sources)
         for j, name in enumerate(mapping.device_class_names):
             owner, owner_counts_only = owners.get(name, (mapping.name, counts_only))
@@ -112,12 +113,12 @@ def label_errors(labels: Sequence[CustomLabel], gates: FeatureGates) -> list[Fie
         return [forbidden(path, "needs the feature gate CustomMetricLabels")]
     errors: list[FieldError] = []
     if len(labels) > _LABELS_MAX:
-        errors.append(_too_many(path, len(labels), _LABELS_MAX))
+        errors.append(too_many(path, len(labels), _LABELS_MAX))
     for kind, count in sorted(Counter(label.source_kind for label in labels).items()):
         most = _WORKLOAD_LABELS_MAX if kind == "Workload" else _LABELS_OF_KIND_MAX
         if count > most:
-            detail = f"{count} labels of kind {kind}: at most {most}"
-            errors.append(FieldError(FieldErrorKind.TOO_MANY, path, detail))
+            detail = f"must have at most {most} labels of kind {kind}"
+            errors.append(FieldError(FieldErrorKind.TOO_MANY, path, detail, count))
     seen: set[str] = set()
     for i, label in enumerate(labels):
         if label.name in seen:
@@ -147,12 +148,7 @@ def _one_label_errors(path: str, label: CustomLabel) -> Iterable[FieldError]:
         yield required(at, "list the values to track: Workloads have too many otherwise")
     most = _WORKLOAD_TRACKED_MAX if is_workload else _TRACKED_MAX
     if len(values) > most:
-        yield _too_many(at, len(values), most)
+        yield too_many(at, len(values), most)
     for i, value in enumerate(values):
         if value in values[:i]:
             yield duplicate(f"{at}[{i}]", value)
-
-
-def _too_many(path: str, count: int, most: int) -> FieldError:
-    detail = f"{count} items: must have at most {most}"
-    return FieldError(FieldErrorKind.TOO_MANY, path, detail)

@@ -125,7 +125,8 @@ class FieldError:
     Attributes:
         kind: What is wrong.
         path: Field path such as ``spec.resourceGroups[0].flavors[1].name``.
-        value: The offending JSON value, shown for Invalid, Duplicate, NotFound and NotSupported.
+        value: The offending JSON value, shown for Invalid, Duplicate, NotFound, NotSupported; for
+            TooMany how many there are.
         detail: What would be right.
         supported: The values taken, for NotSupported.
     """
@@ -152,7 +153,6 @@ _WITHOUT_VALUE = frozenset(
         FieldErrorKind.REQUIRED,
         FieldErrorKind.FORBIDDEN,
         FieldErrorKind.TOO_LONG,
-        FieldErrorKind.TOO_MANY,
     }
 )
 
@@ -190,6 +190,14 @@ def not_supported(path: str, value: object, supported: Iterable[str]) -> FieldEr
 def too_long(path: str, length_max: int) -> FieldError:
     """Return a TooLong error for a string of more than ``length_max`` bytes."""
     return FieldError(FieldErrorKind.TOO_LONG, path, f"may not be more than {length_max} bytes")
+
+
+def too_many(path: str, count: int, count_max: int) -> FieldError:
+    """Return a TooMany error for a list or map of ``count`` entries."""
+    items = "item" if count_max == 1 else "items"
+    return FieldError(
+        FieldErrorKind.TOO_MANY, path, f"must have at most {count_max} {items}", count
+    )
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:

@@ -22,6 +22,8 @@ from sluice.api import conditions, errors, names, times
             'spec.f: Unsupported value: "x": supported values: "a", "b"',
         ),
         (errors.too_long("spec.g", 63), "spec.g: Too long: may not be more than 63 bytes"),
+        (errors.too_many("spec.h", 17, 16), "spec.h: Too many: 17: must have at most 16 items"),
+        (errors.too_many("spec.i", 2, 1), "spec.i: Too many: 2: must have at most 1 item"),
     ],
 )
 def test_field_error_texts(error: errors.FieldError, text: str) -> None:

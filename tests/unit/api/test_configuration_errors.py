@@ -149,7 +149,10 @@ LABELS = "featureGates: {CustomMetricLabels: true}\nmetrics: {customLabels: [%s]
         ("{name: a, sourceLabelKey: x, sourceAnnotationKey: y}", "keep one"),
         ("{name: a, sourceKind: Workload}", "trackedValues: Required value"),
         ("{name: a, trackedValues: [x, x]}", "trackedValues[1]: Duplicate value"),
-        (", ".join(f"{{name: a{i}}}" for i in range(7)), "7 labels of kind ClusterQueue: at most"),
+        (
+            ", ".join(f"{{name: a{i}}}" for i in range(7)),
+            "Too many: 7: must have at most 6 labels of kind ClusterQueue",
+        ),
     ],
 )
 def test_rules_of_custom_labels(labels: str, message: str) -> None:

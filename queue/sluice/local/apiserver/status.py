@@ -207,7 +207,8 @@ def apply_conflict(causes: Iterable[Cause]) -> ApiError:
         for cause in listed:
             by_manager.setdefault(cause.message, []).append(cause.field)
         parts = [
-            f"{message}:\n" + "\n".join(f"- {path}" for path in paths)
+            f"{message.replace('conflict', 'conflicts', 1)}:\n"
+            + "\n".join(f"- {path}" for path in paths)
             for message, paths in by_manager.items()
         ]
         text = f"Apply failed with {len(listed)} conflicts: " + "\n".join(parts)

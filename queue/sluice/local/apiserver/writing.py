@@ -31,7 +31,6 @@ from sluice.local.apiserver.preparing import (
 from sluice.local.apiserver.seams import AdmissionRequest, Json, JsonView, Operation, PatchType
 from sluice.local.apiserver.status import (
     STALE,
-    ApiError,
     Cause,
     already_exists,
     bad_request,
@@ -232,22 +231,14 @@ async def _apply(backend: Backend, call: Call, body: Any) -> Answer:
     config = check_shape(body, gvk, call.namespace, call.name)
     if config["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
-    unknown = call.version.schema.prune(config)
-    if unknown:
-        # Ownership has no place for a field without a type; Kubernetes answers 500 here, too.
-        raise ApiError(
-            "",
-            f"failed to create typed patch object ({call.namespace}/{call.name}; "
-            f"{call.api_version}, Kind={call.resource.kind}): .{unknown[0]}: field not declared "
-            "in schema",
-            code=500,
-        )
     raw = orjson.dumps(config)
     force = is_true(call.query.get("force"))
 
     def merge(live: Json | None) -> Json:
         source, by = call.version.schema.source, writer(call, backend.now())
         new = backend.merger.apply(live, orjson.loads(raw), source, by, force=force)
+        # What an open map of the schema let through, and what an earlier schema had.
+        call.version.schema.prune(new)
         fill_defaults(call.resource, call.version, new)
         return new
 

@@ -35,6 +35,22 @@ async def test_a_job_is_completed_as_the_reference_says(http: Http) -> None:
     assert template["containers"][0]["imagePullPolicy"] == "Always"
 
 
+async def test_a_job_without_labels_has_those_of_its_template(http: Http) -> None:
+    asked = job("a")
+    asked["spec"]["template"]["metadata"] = {"labels": {"app": "x"}}
+    made = await http.ok("POST", JOBS, asked)
+    labels = made["metadata"]["labels"]
+    assert (labels["app"], labels["job-name"]) == ("x", "a")
+    assert labels == made["spec"]["template"]["metadata"]["labels"]
+
+
+async def test_a_job_with_labels_keeps_to_them(http: Http) -> None:
+    asked = job("a")
+    asked["metadata"]["labels"] = {"app": "x"}
+    made = await http.ok("POST", JOBS, asked)
+    assert made["metadata"]["labels"] == {"app": "x"}
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [

@@ -236,11 +236,17 @@ async def test_apply_creates_owns_and_meets_conflicts(http: Http) -> None:
     forced = await http("PATCH", f"{JOBS}/a?fieldManager=two&force=true", other, kind=APPLY)
     assert forced.body["spec"]["parallelism"] == 2
     assert (await http("PATCH", f"{JOBS}/a", other, kind=APPLY)).code == 422
-    unknown = {**other, "spec": {"foo": 1}}
-    reply = await http("PATCH", f"{JOBS}/a?fieldManager=two", unknown, kind=APPLY)
-    assert "field not declared in schema" in reply.message
     missing = {**other, "metadata": {"name": "b"}}
     assert (await http("PATCH", f"{JOBS}/b/status?fieldManager=x", missing, kind=APPLY)).code == 404
+
+
+async def test_an_apply_of_what_no_schema_knows_names_all_of_it(http: Http) -> None:
+    unknown = job("a", foo=1, bar=2, parallelism="many")
+    reply = await http("PATCH", f"{JOBS}/a?fieldManager=two", unknown, kind=APPLY)
+    assert reply.code == 500
+    assert ".spec.bar: field not declared in schema" in reply.message
+    assert ".spec.foo: field not declared in schema" in reply.message
+    assert ".spec.parallelism: expected numeric" in reply.message
 
 
 async def test_writers_that_race_lose_nothing(http: Http) -> None:

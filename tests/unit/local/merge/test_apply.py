@@ -63,6 +63,10 @@ def test_changing_anothers_field_is_a_conflict_that_names_it() -> None:
          "field": '.spec.map[name="n"].size'},
         {"reason": "FieldManagerConflict", "message": 'conflict with "a"', "field": ".spec.text"},
     ]  # fmt: skip
+    assert caught.value.message == (
+        'Apply failed with 2 conflicts: conflicts with "a":\n'
+        '- .spec.map[name="n"].size\n- .spec.text'
+    )
 
 
 def test_a_conflict_with_an_updater_tells_version_and_time() -> None:

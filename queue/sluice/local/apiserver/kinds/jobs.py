@@ -66,7 +66,9 @@ class JobBehaviour(Behaviour):
         default_template(obj, "spec", "template")
         labels = (_template(obj).get("metadata") or {}).get("labels")
         if labels and not obj["metadata"].get("labels"):
-            obj["metadata"]["labels"] = dict(labels)
+            # One map in two places, as in Kubernetes: unless a webhook changes the Job, it also
+            # gets the labels that `prepare_create` adds to the template.
+            obj["metadata"]["labels"] = labels
 
     def prepare_create(self, obj: Json) -> None:
         """Generate selector and template labels unless the user keeps them himself."""
