@@ -1,5 +1,7 @@
 """Who is admitted next where credits decide (docs/spec/credits.md 3.1 and 3.2)."""
 
+from typing import Any
+
 import pytest
 from tests.support.builders import cohort, cq, flavor, lq, ps, wl
 from tests.support.credit_builders import policy
@@ -115,7 +117,8 @@ def test_a_free_resource_is_not_borrowed() -> None:
         *queues(cq("B", "R", flavors=flavors)),
         policy(balances={"A": -9, "B": 9}, weights={"example.com/gpu": 1000, "cpu": 0}),
     )
-    one, two = {"example__com/gpu": "1"}, {"example__com/gpu": "2"}
+    one: dict[str, Any] = {"example__com/gpu": "1"}
+    two: dict[str, Any] = {"example__com/gpu": "2"}
     # Both borrow cpu, which costs nothing; a is within its quota of GPUs, b is not.
     harness.observe(wl("b", "B", ps(cpu="1", **two)), wl("a", "A", ps(cpu="1", **one), created_s=5))
     assert order(harness) == ["a", "b"]

@@ -61,7 +61,8 @@ def replay(ledger: Ledger, changes: Iterable[UsageChange], until_ms: int) -> lis
         ledger.skip(until_ms - opened_ms - GAP_MS_MAX)
     picture = _Picture(ledger)
     done: list[Settlement] = []
-    for change in sorted(changes):
+    # At one instant reservations come first: one that was made and given up at once leaves nothing.
+    for change in sorted(changes, key=lambda c: (c.at_ms, c.amount < 0, c)):
         if opened_ms <= change.at_ms <= until_ms:
             done.extend(ledger.advance(change.at_ms))
             picture.apply(change)
