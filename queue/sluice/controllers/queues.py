@@ -26,7 +26,8 @@ from sluice.engine.engine import Engine
 from sluice.jobs.difference import same
 from sluice.kube.informer import Handlers, Informer
 
-CHANGES_INTERVAL_S: Final = 0.1
+CHANGES_INTERVAL_S: Final = 0.2
+_HELD_UP_S: Final = 0.5
 _IDLE_S: Final = 30.0
 
 
@@ -127,6 +128,10 @@ class QueueController:
             self._activity_changed(name)
 
     async def _reconcile(self, key: str) -> Result:
+        now_s = self._clock.monotonic_s()
+        wait_s = self._written_s.get(key, -self._interval_s) + self._interval_s - now_s
+        if wait_s > 0:
+            return After(wait_s)
         kind_text, _, name = key.partition(":")
         kind = Kind(kind_text)
         informer = self._informers.get(kind)
@@ -136,13 +141,9 @@ class QueueController:
         desired = self._desired(kind, name, raw)
         if desired is None or same(desired, raw.get("status") or {}):
             return DONE
-        now_s = self._clock.monotonic_s()
-        wait_s = self._written_s.get(key, -self._interval_s) + self._interval_s - now_s
-        if wait_s > 0:
-            return After(wait_s)
         wait_s = self._pace.wait_s(Informing.QUEUE_STATUS)
         if wait_s > 0:
-            return After(wait_s)
+            return After(max(wait_s, _HELD_UP_S))
         self._written_s[key] = now_s
         try:
             await self._writer.status(informer, raw, desired)
