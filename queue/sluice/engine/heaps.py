@@ -71,21 +71,21 @@ class Heaps:
         if wl.decision is None:
             bucket.untold.append(wl)
         box = bucket.active
-        item = self._put(cq, box, wl)
+        self._put(cq, box, wl)
         self._count_active(cq, 1)
-        if box.items[0] is item:
-            heapq.heappush(cq.heads, item)
+        first = box.items[0]
+        if first[1] == wl.ticket:
+            heapq.heappush(cq.heads, first)
 
-    def _put(self, cq: ClusterQueueState, box: Box, wl: WorkloadState) -> HeapItem:
+    def _put(self, cq: ClusterQueueState, box: Box, wl: WorkloadState) -> None:
         self._number += 1
+        wl.ticket = self._number
         wl.sort_key = self.sort_key(cq, wl)
         wl.place = PENDING
         wl.cq = cq
         wl.box = box
-        item = (wl.sort_key, self._number, wl)
-        heapq.heappush(box.items, item)
+        heapq.heappush(box.items, (wl.sort_key, wl.ticket, wl))
         box.count += 1
-        return item
 
     def _count_active(self, cq: ClusterQueueState, change: int) -> None:
         if change == 0:
@@ -174,7 +174,7 @@ class Heaps:
             item = heapq.heappop(heads)
             wl = item[2]
             box = wl.box
-            if box is not None and box.is_active and wl.cq is cq and wl.sort_key is item[0]:
+            if box is not None and box.is_active and wl.cq is cq and wl.ticket == item[1]:
                 self.take_out(wl)
                 wl.place = INFLIGHT
                 wl.cq = cq
@@ -260,4 +260,4 @@ class Heaps:
 
 def _counts(box: Box, item: HeapItem) -> bool:
     """Tell whether an item of a box still stands for its Workload."""
-    return item[2].box is box and item[2].sort_key is item[0]
+    return item[2].box is box and item[2].ticket == item[1]

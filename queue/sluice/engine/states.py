@@ -66,8 +66,8 @@ class Box:
 
     Attributes:
         is_active: In the heap; False: parked.
-        items: A heap by sort key, cleaned lazily: an item counts while it is its Workload's box and
-            sort key.
+        items: A heap by sort key, cleaned lazily: an item counts while its Workload is in this box
+            and has its ticket.
         count: Items that count.
     """
 
@@ -109,7 +109,9 @@ class WorkloadState:
         record: The newest fact.
         version: Its resourceVersion as a number, -1 when it is not one.
         cq: The ClusterQueue it is pending in or holds quota in, None outside.
+        number: That of its present item in a box.
         box: Where it is pending; None when it is held (or not pending at all).
+        ticket: Number of the item that stands for it in its box's heap.
         needs: Requests per pod set, computed when it is queued.
         shape: Equivalence key, None when hashing is off.
         scans_seen: Scan progress that a cycle has left since something changed (``scan_epoch``).
@@ -130,10 +132,10 @@ class WorkloadState:
     __slots__ = (
         "admission", "applied_version", "assumed", "box", "cq", "credit_loss", "decision", "eff",
         "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key",
-        "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt", "pass_due_ms",
-        "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms", "scan", "scan_epoch",
-        "scans_seen", "seen_generation", "shape", "sort_key", "topology", "topology_assumed",
-        "ts_ms", "uid", "usage", "version",
+        "lq", "marked", "named_usage", "needs", "needs_version", "number", "pass_attempt",
+        "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms",
+        "scan", "scan_epoch", "scans_seen", "seen_generation", "shape", "sort_key", "ticket",
+        "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
     )  # fmt: skip
 
     def __init__(self, record: Workload, version: int) -> None:
@@ -149,7 +151,9 @@ class WorkloadState:
         self.ts_ms = 0
         self.queued_ms = record.created_ms
         self.sort_key: SortKey = (0.0, 1, 0, 0, "", "")
+        self.ticket = -1
         self.box: Box | None = None
+        self.number = 0
         self.needs: list[PodSetNeed] = []
         self.needs_version = -1
         self.plan: Plan | None = None
@@ -188,7 +192,7 @@ class WorkloadState:
 
 
 HeapItem = tuple[SortKey, int, WorkloadState]
-"""Sort key, a number that no other item has, the Workload."""
+"""Sort key, ticket (no two items have the same), the Workload."""
 
 
 class Preemptor:
