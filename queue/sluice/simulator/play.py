@@ -131,12 +131,14 @@ class Player:
         self._policies = [r.name for r in records if isinstance(r, CreditPolicy)]
         self._end_ms = scenario.start_ms + scenario.length_ms
         self._settlements = 0
-        self.recorder = Recorder(
-            self.loop, scenario.measure, sorted(queue.name for queue in queues)
-        )
-        self.recorder.queue_of = {
-            r.key: r.cluster_queue for r in records if isinstance(r, LocalQueue)
+        label_of: dict[str, str] = {
+            r.key: r.key if scenario.by_local_queue else r.cluster_queue
+            for r in records
+            if isinstance(r, LocalQueue)
         }
+        labels = set(label_of.values()) if scenario.by_local_queue else {q.name for q in queues}
+        self.recorder = Recorder(self.loop, scenario.measure, sorted(labels))
+        self.recorder.queue_of = label_of
         self.cluster.watchers.append(self.recorder.decided)
         self.cluster.ended.append(self.recorder.ended)
         for record in records:

@@ -15,7 +15,7 @@ from sluice.simulator.loop import EventLoop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountRow:
-    """One ClusterQueue in one period; amounts of the measured resource.
+    """One queue in one period; amounts of the measured resource.
 
     Attributes:
         demand: What arrived in the period.
@@ -32,7 +32,7 @@ class AccountRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One period, by ClusterQueue."""
+    """One period, by queue: ClusterQueues, or LocalQueues where the scenario reports those."""
 
     end_ms: int
     accounts: dict[str, AccountRow]
@@ -40,18 +40,20 @@ class Row:
 
 @dataclass(slots=True, kw_only=True)
 class Total:
-    """One ClusterQueue over the whole run.
+    """One queue over the whole run.
 
     Attributes:
         demand: Sum of what arrived.
         used: Usage times periods.
-        waits_ms: Waiting time of each admission.
+        waits_ms: Waiting time of each admission, and of each Workload that gave up.
+        gave_up: How many went without ever having run.
         evictions: How many Workloads were evicted.
     """
 
     demand: int = 0
     used: Fraction = Fraction(0)
     waits_ms: list[int] = field(default_factory=list)
+    gave_up: int = 0
     evictions: int = 0
 
 
@@ -107,7 +109,7 @@ class Recorder:
         self._since: dict[WorkloadKey, tuple[str, int]] = {}
         self._held: dict[WorkloadKey, tuple[str, int]] = {}
         self.queue_of: dict[str, str] = {}
-        """ClusterQueue by LocalQueue key."""
+        """Queue that the report is by, of every LocalQueue key."""
 
     def arrived(self, record: Workload, amount: int) -> None:
         """Take note of a new Workload."""
@@ -127,7 +129,8 @@ class Recorder:
                 queue, since_ms = self._since.pop(record.key)
                 self._waiting[queue] -= 1
                 self.totals[queue].waits_ms.append(self._loop.now_ms - since_ms)
-                self._book(record.key, command.cluster_queue, self._amount(command.admission))
+                self._held[record.key] = (queue, self._amount(command.admission))
+                self._change(*self._held[record.key])
             case Evict():
                 queue, amount = self._held.pop(record.key)
                 self._change(queue, -amount)
@@ -140,7 +143,10 @@ class Recorder:
         """Take note that a Workload is gone."""
         waiting = self._since.pop(record.key, None)
         if waiting is not None:
-            self._waiting[waiting[0]] -= 1
+            queue, since_ms = waiting
+            self._waiting[queue] -= 1
+            self.totals[queue].gave_up += 1
+            self.totals[queue].waits_ms.append(self._loop.now_ms - since_ms)
         held = self._held.pop(record.key, None)
         if held is not None:
             self._change(held[0], -held[1])
@@ -152,10 +158,6 @@ class Recorder:
             for resource, amount in pod_set.usage
             if resource == self._measure
         )
-
-    def _book(self, key: WorkloadKey, queue: str, amount: int) -> None:
-        self._held[key] = (queue, amount)
-        self._change(queue, amount)
 
     def _change(self, queue: str, amount: int) -> None:
         self._integrate()

@@ -14,8 +14,8 @@ from sluice.api.errors import ConfigError
 JsonObject = Mapping[str, Any]
 
 FIELDS = (
-    "name", "about", "start", "length", "period", "measure", "balances", "seed", "configuration",
-    "manifests", "sources",
+    "name", "about", "start", "length", "period", "measure", "balances", "by", "seed",
+    "configuration", "manifests", "sources",
 )  # fmt: skip
 _DEFAULT_START = "2026-01-05T00:00:00Z"
 
@@ -30,6 +30,7 @@ class Scenario:
         period_ms: Length of a row of the report.
         measure: Resource that the report is about.
         balances_in_ms: Balances are shown in units times this time.
+        by_local_queue: The report is by LocalQueue (namespace/name), not by ClusterQueue.
         seed: For sources with chance.
         configuration: Fields of Kueue's configuration file that change decisions.
         manifests: Objects as JSON.
@@ -43,6 +44,7 @@ class Scenario:
     period_ms: int
     measure: str
     balances_in_ms: int
+    by_local_queue: bool
     seed: int
     configuration: JsonObject
     manifests: tuple[JsonObject, ...]
@@ -145,6 +147,9 @@ def parse(raw: object, files: Files, seed: int | None = None) -> Scenario:
     balances = fields.get("balances", "hour")
     if balances not in ("hour", "period"):
         raise ConfigError(f'scenario.balances: {balances!r} must be "hour" or "period"')
+    by = fields.get("by", "clusterQueue")
+    if by not in ("clusterQueue", "localQueue"):
+        raise ConfigError(f'scenario.by: {by!r} must be "clusterQueue" or "localQueue"')
     chosen = whole(fields, "seed", "scenario", 0) if seed is None else seed
     return Scenario(
         name=str(fields.get("name", "scenario")),
@@ -154,6 +159,7 @@ def parse(raw: object, files: Files, seed: int | None = None) -> Scenario:
         period_ms=period_ms,
         measure=str(fields.get("measure", "nvidia.com/gpu")),
         balances_in_ms=period_ms if balances == "period" else 3_600_000,
+        by_local_queue=by == "localQueue",
         seed=chosen,
         configuration=mapping(fields.get("configuration", {}), "scenario.configuration"),
         manifests=_manifests(fields, files),
@@ -191,9 +197,12 @@ def _sources(fields: JsonObject, files: Files, seed: int) -> tuple[tuple[str, Js
         kind, settings = next(iter(source.items()))
         where = f"{where}.{kind}"
         settings = mapping(settings, where)
-        if "table" in settings:
+        if "table" in settings and kind == "demand":
             table = mapping(files.table(str(settings["table"])), f"{where}.table")
             settings = _with_table(settings, table, seed, where)
+        elif "table" in settings:
+            rows = listed(files.table(str(settings["table"])), f"{where}.table")
+            settings = {**{k: v for k, v in settings.items() if k != "table"}, "rows": rows}
         sources.append((str(kind), settings))
     return tuple(sources)
 

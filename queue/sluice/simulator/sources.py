@@ -218,7 +218,93 @@ class Jobs(Lifecycle):
             self._stage.cluster.end(key)
 
 
-KINDS: dict[str, Callable[[JsonObject, Stage, str], Source]] = {"demand": Demand, "jobs": Jobs}
+class Trace(Lifecycle):
+    """Jobs as rows: when, where, how much of the measured resource, for how long.
+
+    A job that has not begun after ``patience`` is withdrawn; an evicted one begins anew.
+    """
+
+    FIELDS = ("rows", "patience")
+    ROW_FIELDS = ("at", "queue", "amount", "runTime", "priority")
+
+    def __init__(self, settings: JsonObject, stage: Stage, where: str) -> None:
+        known(settings, self.FIELDS, where)
+        self._stage = stage
+        self._patience_ms = duration(settings, "patience", where) if "patience" in settings else 0
+        self._rows: list[tuple[int, Workload, int, int]] = []
+        self._templates: dict[tuple[str, str, int, int], Workload] = {}
+        for at, entry in enumerate(listed(settings.get("rows"), f"{where}.rows")):
+            self._rows.append(self._row(mapping(entry, f"{where}.rows[{at}]"), at, where))
+        self._run_ms: dict[WorkloadKey, int] = {}
+        self._starts: dict[WorkloadKey, int] = {}
+
+    def _row(self, row: JsonObject, number: int, where: str) -> tuple[int, Workload, int, int]:
+        where = f"{where}.rows[{number}]"
+        known(row, self.ROW_FIELDS, where)
+        namespace, _, queue = str(row.get("queue", "")).partition("/")
+        if not namespace or not queue:
+            raise ConfigError(f'{where}.queue: required, "namespace/name" of a LocalQueue')
+        amount = whole(row, "amount", where, 1, 1)
+        key = (namespace, queue, amount, whole(row, "priority", where, 0))
+        base = self._templates.get(key)
+        if base is None:
+            requests = {self._stage.measure: str(amount)}
+            base = self._templates[key] = template(namespace, queue, requests, 1, key[3])
+        at_ms = 0 if str(row.get("at", "0")) in ("0", "0s") else duration(row, "at", where)
+        created_ms = self._stage.start_ms + at_ms
+        record = named(base, f"t{number:07}", created_ms)
+        return created_ms, record, amount, duration(row, "runTime", where)
+
+    def start(self) -> None:
+        """Put every arrival on the loop."""
+        for created_ms, record, amount, run_ms in self._rows:
+            self._arrive_at(created_ms, record, amount, run_ms)
+
+    def _arrive_at(self, at_ms: int, record: Workload, amount: int, run_ms: int) -> None:
+        def arrive() -> None:
+            self._run_ms[record.key] = run_ms
+            self._starts[record.key] = 0
+            self._stage.report.arrived(record, amount)
+            self._stage.cluster.submit(record, self)
+            if self._patience_ms:
+                self._give_up_at(at_ms + self._patience_ms, record.key)
+
+        self._stage.loop.at(at_ms, Rank.ARRIVE, arrive)
+
+    def _give_up_at(self, at_ms: int, key: WorkloadKey) -> None:
+        def give_up() -> None:
+            if self._starts.get(key) == 0:
+                self._drop(key)
+
+        self._stage.loop.at(at_ms, Rank.WITHDRAW, give_up)
+
+    def _drop(self, key: WorkloadKey) -> None:
+        del self._starts[key]
+        del self._run_ms[key]
+        self._stage.cluster.end(key)
+
+    def admitted(self, key: WorkloadKey) -> None:
+        """Let it run to its end, unless it is stopped before."""
+        start = self._starts[key] + 1
+        self._starts[key] = start
+        loop = self._stage.loop
+
+        def end() -> None:
+            if self._starts.get(key) == start:
+                self._drop(key)
+
+        loop.at(loop.now_ms + self._run_ms[key], Rank.END, end)
+
+    def evicted(self, key: WorkloadKey) -> None:
+        """Forget the end of its run."""
+        self._starts[key] += 1
+
+
+KINDS: dict[str, Callable[[JsonObject, Stage, str], Source]] = {
+    "demand": Demand,
+    "jobs": Jobs,
+    "trace": Trace,
+}
 """Kinds of sources by the key that names them in a scenario."""
 
 
