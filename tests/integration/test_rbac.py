@@ -204,8 +204,8 @@ async def runs_to_its_end(here: World) -> None:
     """A queued Job gets its quota, its Pod and its end; then its Workload goes."""
     await here.job("short", run_time="1s")
     await here.wait(resources.PODS, lambda pod: pod["metadata"]["name"].startswith("short-"))
+    finished = await here.wait_workload("short", has_condition("Finished"))  # kept for a second
     await here.wait(resources.BATCH_JOBS, has_condition("Complete"), name="short")
-    finished = await here.wait_workload("short", has_condition("Finished"))
     await here.gone(resources.WORKLOADS, finished["metadata"]["name"])
     events = await here.client.list(resources.EVENTS, here.namespace)
     reasons = {event["reason"] for event in events["items"]}

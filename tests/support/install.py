@@ -47,6 +47,7 @@ AUDIT_LOG = "audit.log"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 READY_S = 30.0
 STOP_S = 20.0
+SHELL_S = 120.0
 _POLL_S = 0.05
 
 
@@ -81,6 +82,28 @@ class Installation:
     async def apply(self, *flags: str) -> str:
         """Apply the manifests as the README says."""
         return await self.kubectl("apply", "--server-side", *flags, "-k", str(self.overlay))
+
+    async def shell(self, script: str) -> str:
+        """Run a script as a user would in the checkout, and return what it prints.
+
+        Raises:
+            AssertionError: It failed.
+        """
+        path = f"{self.kubectl.program.parent}:{os.environ['PATH']}"
+        process = await asyncio.create_subprocess_exec(
+            "bash",
+            "-euo",
+            "pipefail",
+            "-c",
+            script,
+            cwd=ROOT,
+            env={"PATH": path, "HOME": str(self.folder), "KUBECONFIG": str(self.plane.kubeconfig)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await asyncio.wait_for(process.communicate(), SHELL_S)
+        assert process.returncode == 0, f"{script}\n{out.decode()}"
+        return out.decode()
 
     def requests(self) -> list[Json]:
         """Return what the API server noted of the ServiceAccount's requests (audit events)."""
@@ -196,6 +219,12 @@ async def account_access(place: Installation) -> ClusterAccess:
     async with Client(place.plane.access()) as client:
         path = await account_kubeconfig(place, client)
     return await load(kubeconfig=str(path), environ={})
+
+
+def documented_commands(document: str) -> list[str]:
+    """Return the shell blocks of a document, such as docs/uninstall.md, in order."""
+    text = (ROOT / document).read_text()
+    return [block.partition("```")[0].strip() for block in text.split("```sh\n")[1:]]
 
 
 def base_configuration() -> Json:
