@@ -17,7 +17,8 @@ from typing import Any, TextIO
 
 import orjson
 
-_BODY_LENGTH_MAX = 256
+_TEXT_LENGTH_MAX = 256
+_TAIL_LENGTH = 96
 
 
 class JsonFormatter(logging.Formatter):
@@ -33,7 +34,7 @@ class JsonFormatter(logging.Formatter):
         }
         entry.update(getattr(record, "fields", {}))
         if record.exc_info:
-            entry["exception"] = self.formatException(record.exc_info)
+            entry["exception"] = _traceback(self, record)
         return orjson.dumps(entry, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
@@ -44,7 +45,7 @@ class TextFormatter(logging.Formatter):
         """Return ``LEVEL logger: message key=value ...``."""
         fields = " ".join(f"{k}={v}" for k, v in getattr(record, "fields", {}).items())
         text = f"{record.levelname:7} {record.name}: {record.getMessage()} {fields}".rstrip()
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        return f"{text}\n{_traceback(self, record)}" if record.exc_info else text
 
 
 class Logger:
@@ -64,7 +65,9 @@ class Logger:
         self, level: int, message: str, fields: Mapping[str, object] | None, error: bool
     ) -> None:
         if self._logger.isEnabledFor(level):
-            merged = {**self._fields, **(fields or {})}
+            merged = {
+                key: _short(value) for key, value in {**self._fields, **(fields or {})}.items()
+            }
             self._logger.log(level, message, extra={"fields": merged}, exc_info=error)
 
     def debug(self, message: str, *, fields: Mapping[str, object] | None = None) -> None:
@@ -106,6 +109,21 @@ def configure(*, level: str = "info", text: bool = False, stream: TextIO | None 
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
-def cut(body: str) -> str:
-    """Return a body short enough for a log line."""
-    return body if len(body) <= _BODY_LENGTH_MAX else body[:_BODY_LENGTH_MAX] + "..."
+def cut(text: str) -> str:
+    """Return a text short enough for a log line: beginning and end of a long one.
+
+    Errors of an API server may hold a whole object; what is wrong with it is said at their end.
+    """
+    if len(text) <= _TEXT_LENGTH_MAX:
+        return text
+    return f"{text[: _TEXT_LENGTH_MAX - _TAIL_LENGTH - 5]} ... {text[-_TAIL_LENGTH:]}"
+
+
+def _short(value: object) -> object:
+    return cut(value) if isinstance(value, str) else value
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """Return the traceback of a record with its lines, exceptions' messages too, cut."""
+    assert record.exc_info
+    return "\n".join(map(cut, formatter.formatException(record.exc_info).splitlines()))

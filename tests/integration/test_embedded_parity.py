@@ -142,6 +142,7 @@ def box(name: str, **spec: Any) -> dict[str, Any]:
 CONTAINER = {"name": "c", "image": "busybox"}
 POD_SPEC = {"restartPolicy": "Never", "containers": [CONTAINER]}
 LABELLED = {"metadata": {"labels": {"app": "x"}}, "spec": POD_SPEC}
+WHERE = {"nodeSelector": {"a": "b"}}
 ALWAYS = {"spec": {"restartPolicy": "Always", "containers": [CONTAINER]}}
 
 JOB_REQUESTS: list[Request] = [
@@ -192,6 +193,12 @@ JOB_REQUESTS: list[Request] = [
     ("POST", f"{JOBS}/a", job("a"), ""),
     ("GET", f"{JOBS}/a/foo", None, ""),
     ("POST", JOBS, job("labelled", template=LABELLED), ""),
+    ("POST", JOBS, job("stopped"), ""),
+    ("PATCH", f"{JOBS}/stopped/status", {"status": {"active": 1}}, MERGE),
+    ("PATCH", f"{JOBS}/stopped", {"spec": {"template": {"spec": {"nodeSelector": {}}}}}, MERGE),
+    ("PATCH", f"{JOBS}/stopped", {"spec": {"template": {"spec": WHERE}}}, MERGE),
+    ("PATCH", f"{JOBS}/stopped/status", {"status": {"active": None}}, MERGE),
+    ("PATCH", f"{JOBS}/stopped", {"spec": {"template": {"spec": WHERE}}}, MERGE),
 ]  # fmt: skip
 
 BINDING = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "a"}}

@@ -55,7 +55,10 @@ class JobRunner:
         self._context.note(job, "Started", f"Admitted by clusterQueue {queue}")
 
     async def stop(self, job: Json, workload: Json | None) -> Json:
-        """Write until a job is suspended and has its own templates back; return it as stored."""
+        """Write towards a job that is suspended with its own templates back; return it as stored.
+
+        Its integration may have to wait for pods to end before it is called suspended.
+        """
         pod_sets = workloads.restored_pod_sets(workload)
         for _ in range(_STOP_WRITES_MAX):
             change = self._integration.stop(job, pod_sets)
@@ -70,10 +73,10 @@ class JobRunner:
         )
 
     async def stop_for(self, job: Json, workload: Json, message: str) -> Json:
-        """Stop a job and say why, if it was running; return it as stored."""
+        """Stop a job and, once it is suspended, say why; return it as stored."""
         was_suspended = self._integration.is_suspended(job)
         job = await self.stop(job, workload)
-        if not was_suspended:
+        if not was_suspended and self._integration.is_suspended(job):
             self._context.note(job, "Stopped", message)
         return job
 

@@ -1,7 +1,8 @@
 """The batch/v1 Job: one pod set, suspended by ``spec.suspend``.
 
 Stopping takes up to three writes, because Kubernetes lets a Job's pod template change only while it
-is suspended and has no start time: suspend it, clear ``status.startTime``, put the template back.
+is suspended, has no start time and, since 1.36, has no active pods: suspend it, clear
+``status.startTime``, and when its pods are gone put the template back.
 The annotation ``kueue.x-k8s.io/stopping`` marks the way, so that a crash in between is seen.
 Pure. Source: docs/spec/api.md 2.4 (batch/job) and 2.3.9.
 """
@@ -88,7 +89,11 @@ class BatchJob:
         return Change(desired={**job, "spec": spec})
 
     def stop(self, job: Json, pod_sets: Sequence[Json] | None) -> Change | None:
-        """Return the next write towards a suspended Job with its own template back."""
+        """Return the next write towards a suspended Job with its own template back.
+
+        None while the API server would refuse that template because pods are active: the Job, which
+        `is_suspended` does not call suspended yet, comes again when its controller has ended them.
+        """
         if not job["spec"].get("suspend"):
             annotations = {**annotations_of(job), names.STOPPING: "true"}
             return Change(
@@ -102,7 +107,10 @@ class BatchJob:
             status = {k: v for k, v in _status(job).items() if k != "startTime"}
             return Change(desired={**job, "status": status}, subresource="status")
         desired = _restored(job, pod_sets[0] if pod_sets else None)
-        return None if same(desired, job) else Change(desired=desired)
+        if same(desired, job):
+            return None
+        changes_template = not same(desired["spec"]["template"], job["spec"]["template"])
+        return None if changes_template and self.is_active(job) else Change(desired=desired)
 
     def finished(self, job: Json) -> Finish | None:
         """Return the end that condition Complete or Failed tells, or None."""

@@ -99,14 +99,23 @@ def test_stop_suspends_clears_the_start_time_and_restores() -> None:
     original = [pod_set.to_json() for pod_set in BATCH.pod_sets(job(annotations=annotations))]
     running = BATCH.start(job(annotations=annotations), [INFO]).desired
     running["status"] = {"startTime": "2026-01-01T00:00:00Z", "active": 2}
-    suspend, clear, restore = steps(running, original)
+    suspend, clear = steps(running, original)
     assert suspend.desired["spec"]["suspend"] is True
     assert not BATCH.is_suspended(suspend.desired), "half way is not suspended"
     assert clear.subresource == "status"
     assert clear.desired["status"] == {"active": 2}
+    assert not BATCH.is_suspended(clear.desired), "its template waits for the pods to end"
+    assert BATCH.is_active(clear.desired)
+    (restore,) = steps({**clear.desired, "status": {"active": 0}}, original)
     assert restore.desired["spec"] == job(annotations=annotations)["spec"]
     assert BATCH.is_suspended(restore.desired)
-    assert BATCH.is_active(restore.desired)
+
+
+def test_stop_does_not_wait_for_pods_when_the_template_is_the_jobs_own() -> None:
+    running = job(suspend=False, status={"active": 2})
+    original = [pod_set.to_json() for pod_set in BATCH.pod_sets(running)]
+    *_, last = steps(running, original)
+    assert BATCH.is_suspended(last.desired)
 
 
 def test_stop_of_a_stopped_job_writes_nothing() -> None:

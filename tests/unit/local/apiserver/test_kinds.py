@@ -92,6 +92,27 @@ async def test_a_suspended_job_may_be_told_where_to_run(http: Http) -> None:
     assert (await http("PATCH", f"{JOBS}/a", {"spec": {"completions": 2}}, kind=MERGE)).code == 422
 
 
+@pytest.mark.parametrize(
+    ("status", "may_change"),
+    [
+        ({"startTime": None, "active": 1}, False),
+        ({"active": 1, "conditions": [{"type": "Suspended", "status": "True"}]}, False),
+        ({"active": 0}, False),
+        ({"active": 0, "conditions": [{"type": "Suspended", "status": "True"}]}, True),
+        ({"startTime": None, "active": 0}, True),
+    ],
+)
+async def test_a_stopped_job_may_be_told_once_its_pods_are_gone(
+    http: Http, status: dict[str, Any], may_change: bool
+) -> None:
+    await http.ok("POST", JOBS, job("a"))
+    started = {"status": {"startTime": "2026-01-01T00:00:00Z", **status}}
+    await http.ok("PATCH", f"{JOBS}/a/status", started, kind=MERGE)
+    patch = {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}}
+    reply = await http("PATCH", f"{JOBS}/a", patch, kind=MERGE)
+    assert reply.code == (200 if may_change else 422)
+
+
 async def test_a_pod_is_completed_by_class_account_and_tolerations(http: Http) -> None:
     await http.ok("POST", PRIORITY_CLASSES, kind("scheduling.k8s.io/v1", "PriorityClass", "high",
                                                  value=1000, preemptionPolicy="Never"))  # fmt: skip

@@ -194,12 +194,10 @@ def _validate_update(spec: JsonView, old: JsonView) -> list[Cause]:
     if template != old_template:
         is_suspended = bool(old_spec.get("suspend"))
         status = old.get("status") or {}
-        # A suspended Job's template may change once its pods are gone: never started, or the
-        # controller has said that it is suspended and no pod of it is left.
-        may_change = is_suspended and (
-            status.get("startTime") is None
-            or (_is_true(status, "Suspended") and not status.get("active"))
-        )
+        # A suspended Job's template may change once its pods are gone: never started or, as the
+        # controller has said, suspended; and no pod of it is left.
+        is_stopped = status.get("startTime") is None or _is_true(status, "Suspended")
+        may_change = is_suspended and is_stopped and not status.get("active")
         same = _fixed(template) == _fixed(old_template) if may_change else False
         if not same:
             causes.append(immutable(template, "spec.template"))
