@@ -277,7 +277,9 @@ class Counts:
         size = len(capacity)
         found = -1
         least_have = least_need = 0
-        for number, need in self._shape.pod:
+        # A leaf that lost its nodes is in nobody's way.
+        requests = self._shape.pod if self._tree.nodes[leaf] else ()
+        for number, need in requests:
             have = capacity[number] if number < size else 0
             # The smallest share of what one pod needs; of equal ones the first by number.
             if have < need and (found < 0 or have * least_need < least_have * need):

@@ -91,6 +91,9 @@ def usable_leaves(tree: Tree, wanted: NodeFilter) -> Usable:
     leaves = wanted.leaves
     is_plain = not wanted.selector and wanted.terms is None
     for leaf, nodes in enumerate(tree.nodes):
+        if not nodes:
+            allowed.append(False)
+            continue
         reason = DOMAIN if leaves is not None and leaf not in leaves else ""
         if not reason:
             for node in nodes:
