@@ -128,10 +128,10 @@ def _counts(world: World) -> Iterator[str]:
 def _heads(world: World) -> Iterator[str]:
     """The first of each class in the heap can be found from the queue's heap of heads."""
     for cq in world.queues.values():
-        listed = {id(item[0]) for item in cq.heads}
+        listed = {item[1] for item in cq.heads}
         for bucket in cq.buckets.values():
             box = bucket.active
-            if box.count and id(box.items[0][0]) not in listed:
+            if box.count and box.items[0][1] not in listed:
                 yield f"{cq.name} would never pop {box.items[0][2].key}"
 
 

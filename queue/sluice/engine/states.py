@@ -109,7 +109,6 @@ class WorkloadState:
         record: The newest fact.
         version: Its resourceVersion as a number, -1 when it is not one.
         cq: The ClusterQueue it is pending in or holds quota in, None outside.
-        number: That of its present item in a box.
         box: Where it is pending; None when it is held (or not pending at all).
         ticket: Number of the item that stands for it in its box's heap.
         needs: Requests per pod set, computed when it is queued.
@@ -132,7 +131,7 @@ class WorkloadState:
     __slots__ = (
         "admission", "applied_version", "assumed", "box", "cq", "credit_loss", "decision", "eff",
         "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key",
-        "lq", "marked", "named_usage", "needs", "needs_version", "number", "pass_attempt",
+        "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt",
         "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms",
         "scan", "scan_epoch", "scans_seen", "seen_generation", "shape", "sort_key", "ticket",
         "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
@@ -153,7 +152,6 @@ class WorkloadState:
         self.sort_key: SortKey = (0.0, 1, 0, 0, "", "")
         self.ticket = -1
         self.box: Box | None = None
-        self.number = 0
         self.needs: list[PodSetNeed] = []
         self.needs_version = -1
         self.plan: Plan | None = None
