@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
-from sluice.api.errors import Gone, InvalidObject, KubeError, NotFound
+from sluice.api.errors import Forbidden, Gone, InvalidObject, KubeError, NotFound
 from sluice.api.names import key as object_key
 from sluice.clock import Clock, SystemClock
 from sluice.kube.backoff import Backoff
@@ -172,6 +172,8 @@ class Informer(Generic[R]):
             self._version = ""
             self.synced.set()
             return
+        if self._is_optional and isinstance(error, Forbidden):
+            self.synced.set()  # with rights that somebody else wrote it is refused instead
         self.last_error = str(error)
         fields = {"kind": self.resource.full_name, "error": self.last_error}
         if isinstance(error, NotFound):

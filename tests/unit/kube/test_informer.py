@@ -194,6 +194,22 @@ async def test_failures_are_waited_out(
     await story.until_count(2)
 
 
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_kind_that_need_not_be_there_is_not_waited_for(
+    server: WireServer, client: Client, story: Story, status: int
+) -> None:
+    server.faults.append(Fault("GET", "configmaps", status=status))
+    put(server, "a", "1")
+    informer = Informer(client, CONFIG_MAPS, transform, is_optional=True)
+    informer.add_handlers(story.handlers())
+    task = asyncio.create_task(informer.run())
+    await informer.wait_synced(DEADLINE_S)
+    assert story.events == []
+    await story.until_count(1)  # and looked for again
+    task.cancel()
+    await asyncio.wait([task])
+
+
 async def test_a_server_that_ends_every_watch_at_once_is_not_hammered(
     server: WireServer, informer: Informer[str]
 ) -> None:
