@@ -2,9 +2,12 @@
 
 import asyncio
 import os
+import queue as standard_queue
 import shutil
+import signal
 import sys
 import sysconfig
+import zipfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +22,6 @@ from sluice import __version__
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "queue", "webhook", "manifests")
 TIMEOUT_S = 120
 
 
@@ -53,17 +55,22 @@ async def call(*command: str, folder: Path, path: str = "") -> tuple[int, str]:
     return process.returncode, out.decode()
 
 
+def copied() -> list[str]:
+    """Return what the Containerfile's first stage copies, each to its own name."""
+    found: list[str] = []
+    for line in (ROOT / "Containerfile").read_text().splitlines():
+        if line.startswith("COPY ") and "--from" not in line:
+            *names, target = line.split()[1:]
+            assert target == "./" or names == [target]
+            found += names
+    return found
+
+
 async def build(folder: Path) -> Installed:
     """Build from what the Containerfile copies, and install without asking a package index."""
-    copied = {
-        line.split()[1]
-        for line in (ROOT / "Containerfile").read_text().splitlines()
-        if line.startswith("COPY") and "--from" not in line
-    }
-    assert copied <= set(SOURCES)
     source = folder / "source"
     source.mkdir()
-    for name in SOURCES:
+    for name in copied():
         path = ROOT / name
         if path.is_dir():
             shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -116,6 +123,63 @@ async def test_it_is_the_wheel_that_runs_and_brings_the_manifests(installed: Ins
     root, has_manifests = out.split()
     assert Path(root).is_relative_to(installed.folder)
     assert has_manifests == "True"
+
+
+async def test_what_the_image_runs_needs_no_optional_package(installed: Installed) -> None:
+    """The Containerfile leaves out the extra `local`."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['cel_expr_python', 'jsonpatch']));"
+        "from importlib import import_module as load;"
+        "[load(f'sluice.cli.{name}') for name in 'replica serving get stop resume version'.split()]"
+    )
+    assert await installed.run("python", "-c", code) == (0, "")
+
+
+def test_the_licence_is_inside(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        (licence,) = (name for name in wheel.namelist() if name.endswith("licenses/LICENSE"))
+        assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
+        tops = {name.partition("/")[0] for name in wheel.namelist()}
+    assert tops == {"sluice", "sluice_webhook", f"sluicegate-{__version__}.dist-info"}
+
+
+async def test_the_queue_of_the_standard_library_stays_what_it_is(installed: Installed) -> None:
+    """The folder queue/ of the sources must never shadow the module of that name."""
+    code = "import sluice.cli.main, queue; print(queue.__file__, queue.Queue.__module__)"
+    _, out = await installed.run("python", "-c", code)
+    assert out.split() == [standard_queue.__file__, "queue"]
+
+
+async def test_the_demo_runs_from_it(installed: Installed, tmp_path: Path) -> None:
+    """Its manifests are in the wheel. It is ended half-way: other tests see it through."""
+    process = await asyncio.create_subprocess_exec(
+        str(installed.folder / "bin" / "sluice"),
+        "demo",
+        "--plain",
+        cwd=tmp_path,
+        env={
+            "PATH": f"{find_kubectl().parent}:{os.environ['PATH']}",
+            "HOME": str(tmp_path),
+            "TMPDIR": str(tmp_path),
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    seen = ""
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            while "running" not in seen and (line := await process.stdout.readline()):
+                seen += line.decode()
+            process.send_signal(signal.SIGINT)
+            rest, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    seen += rest.decode()
+    assert process.returncode == 130, seen
+    assert "Traceback" not in seen
 
 
 async def test_the_command_of_the_container_fails_with_one_clear_line(
