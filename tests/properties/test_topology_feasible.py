@@ -13,6 +13,8 @@ from tests.support import topology_worlds as worlds
 from tests.support.topology_model import Ask, Free, Path
 
 from sluice.api.records import TopologyAssignment
+from sluice.engine.options import Gates
+from sluice.engine.placement import PlacementOutcome
 
 Pods = dict[Path, int]
 
@@ -98,6 +100,24 @@ def _by_path(case: worlds.Case, topology: TopologyAssignment) -> Pods:
 def test_what_is_found_keeps_to_the_rules(case: worlds.Case) -> None:
     outcome = worlds.place(worlds.placement_of(case), case)
     assume(outcome.placed)
+    _check(case, outcome)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(case=worlds.cases(leaves_max=12, kinds=("preferred",)))
+def test_balanced_placement_keeps_to_the_rules_too(case: worlds.Case) -> None:
+    plain = worlds.place(worlds.placement_of(case), case)
+    gates = Gates(tas_balanced_placement=True)
+    balanced = worlds.place(worlds.placement_of(case, gates), case)
+    # Where nothing balanced is found the usual choice applies (6.10), so both find one or neither.
+    assert bool(plain.placed) == bool(balanced.placed)
+    if balanced.placed:
+        event(f"differs: {plain != balanced}")
+        _check(case, balanced)
+
+
+def _check(case: worlds.Case, outcome: PlacementOutcome) -> None:
     ask = case.ask()
     pods = _by_path(case, outcome.placed[0])
     assert sum(pods.values()) == ask.count // ask.slice_size * ask.slice_size

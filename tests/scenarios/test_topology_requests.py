@@ -93,6 +93,18 @@ def test_6_9_pods_without_requests_are_placed_but_never_pass_the_last_test() -> 
     assert world.pending("q") == ["w"]
 
 
+def test_6_3_the_leader_of_a_group_takes_room_from_later_pod_sets() -> None:
+    world = racks.world({"b1": {"r1": {"h1": 3, "h2": 5}}})
+    group = required(HOST, group="g")
+    workers, leader = ps("b", 2, cpu="1", topology=group), ps("a", cpu="1", topology=group)
+    last = ps("c", cpu="1", topology=required(HOST))
+    world.observe(builders.wl("w", "q", leader, workers, last))
+    world.cycle()
+    assert racks.where(world, "w", "b") == {"h1": 2}
+    assert racks.where(world, "w", "a") == {"h1": 1}
+    assert racks.where(world, "w", "c") == {"h2": 1}
+
+
 # Levels and slices (6.4).
 
 

@@ -23,8 +23,8 @@ from sluice.engine.topology.facade import TopologyPlacement
 
 FLAVOR = FlavorName("tas")
 ALL_LEVELS = ("zone", "block", "rack")
-CPU = ResourceName("cpu")
-GPU = ResourceName("gpu")
+ALL_KINDS = ("required", "preferred", "free", "implied", "slices")
+Kinds = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +87,9 @@ def paths(draw: st.DrawFn, depth: int, *, leaves_max: int = 9) -> list[Path]:
 
 
 @st.composite
-def requests(
-    draw: st.DrawFn, levels: tuple[str, ...], *, can_group: bool
-) -> TopologyRequest | None:
-    """Draw a request of any kind that the levels can take."""
-    kind = draw(st.sampled_from(("required", "preferred", "free", "implied", "slices")))
+def requests(draw: st.DrawFn, levels: tuple[str, ...], kinds: Kinds) -> TopologyRequest | None:
+    """Draw a request that the levels can take."""
+    kind = draw(st.sampled_from(kinds))
     lowest = len(levels) - 1
     at = draw(st.integers(0, lowest)) if kind in ("required", "preferred") else 0
     slices: list[SliceConstraint] = []
@@ -111,14 +109,14 @@ def requests(
         required=levels[at] if kind == "required" else None,
         preferred=levels[at] if kind == "preferred" else None,
         unconstrained=True if kind == "free" else None,
-        group="g" if can_group and kind in ("required", "preferred") else None,
+        group="g" if kind in ("required", "preferred") else None,
         slices=tuple(slices),
         has_slice_fields=bool(slices),
     )
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, leaves_max: int = 9, with_leader: bool = True) -> Case:
+def cases(draw: st.DrawFn, *, leaves_max: int = 9, kinds: Kinds = ALL_KINDS) -> Case:
     """Draw a tree with free amounts, and a request."""
     depth = draw(st.integers(1, 4))
     has_hosts = depth == 4 or draw(st.booleans())
@@ -128,9 +126,9 @@ def cases(draw: st.DrawFn, *, leaves_max: int = 9, with_leader: bool = True) -> 
         path: {"cpu": draw(amounts), "gpu": draw(amounts), "pods": draw(st.sampled_from((2, 20)))}
         for path in draw(paths(depth, leaves_max=leaves_max))
     }
-    request = draw(requests(levels, can_group=True))
+    request = draw(requests(levels, kinds))
     leader = None
-    if with_leader and request is not None and request.group and draw(st.booleans()):
+    if request is not None and request.group and draw(st.booleans()):
         leader = {"cpu": draw(st.integers(0, 4)), "gpu": draw(st.integers(0, 2))}
     return Case(
         levels=levels,
