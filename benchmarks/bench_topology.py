@@ -26,7 +26,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "queue"), str(Path(__file__).parent)]
+# An installed Sluice, compiled perhaps, goes before the sources beside this folder.
+sys.path[:0] = [str(Path(__file__).parent)]
+sys.path.append(str(Path(__file__).resolve().parents[1] / "queue"))
 
 import worlds  # noqa: E402  (found through the path set above)
 from sluice.api import wire  # noqa: E402
