@@ -67,6 +67,7 @@ SLICE_REQUIRED_TOPOLOGY: Final = f"{GROUP}/podset-slice-required-topology"
 SLICE_SIZE: Final = f"{GROUP}/podset-slice-size"
 SLICE_CONSTRAINTS: Final = f"{GROUP}/podset-slice-required-topology-constraints"
 POD_SET_GROUP: Final = f"{GROUP}/podset-group-name"
+POD_INDEX_OFFSET: Final = f"{GROUP}/pod-index-offset"
 PROVISIONING_PREFIX: Final = "provreq.kueue.x-k8s.io/"
 
 # Finalizers and scheduling gates.

@@ -18,6 +18,15 @@ from sluice.jobs.integration import Json, PodSetInfo
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _TEMPLATE_LISTS: Final = ("tolerations", "schedulingGates")
+_EXPLICIT: Final = (
+    "required",
+    "preferred",
+    "unconstrained",
+    "podSetSliceRequiredTopology",
+    "podSetSliceSize",
+    "podsetSliceRequiredTopologyConstraints",
+)
+"""Fields of a topology request that ask for something (docs/spec/algorithm.md 6.2)."""
 
 
 class PodSetConflict(SluiceError):
@@ -96,11 +105,12 @@ def infos_of(
     for assignment in admission.get("podSetAssignments") or ():
         name = assignment.get("name", "main")
         spec_count = counts.get(name, {}).get("count", 1)
+        is_implied = _is_implied(assignment, counts.get(name, {}), flavor_of)
         info = PodSetInfo(
             name=name,
             count=assignment.get("count", spec_count),
             labels=_labels(workload, name, queue_labels),
-            annotations=_annotations(workload, topology),
+            annotations=_annotations(workload, is_implied) if topology else {},
             **_from_flavors(assignment, flavor_of),
         )
         for check in status.get("admissionChecks") or ():
@@ -125,8 +135,25 @@ def _labels(workload: Json, pod_set: str, queue_labels: bool) -> dict[str, str]:
     return labels
 
 
-def _annotations(workload: Json, topology: bool) -> dict[str, str]:
-    return {names.WORKLOAD_ANNOTATION: workload["metadata"]["name"]} if topology else {}
+def _annotations(workload: Json, is_implied: bool) -> dict[str, str]:
+    result = {names.WORKLOAD_ANNOTATION: workload["metadata"]["name"]}
+    if is_implied:
+        # It marks pods that are charged to their Workload, not once more to their node.
+        result[names.UNCONSTRAINED_TOPOLOGY] = "true"
+    return result
+
+
+def _is_implied(
+    assignment: Mapping[str, Any],
+    pod_set: Mapping[str, Any],
+    flavor_of: Callable[[str], Json | None],
+) -> bool:
+    """Tell whether a pod set that asks for no topology got a flavor with one."""
+    request = pod_set.get("topologyRequest") or {}
+    if any(request.get(field) is not None for field in _EXPLICIT):
+        return False
+    flavors = (flavor_of(name) or {} for name in (assignment.get("flavors") or {}).values())
+    return any((flavor.get("spec") or {}).get("topologyName") for flavor in flavors)
 
 
 def _from_flavors(

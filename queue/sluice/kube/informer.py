@@ -143,6 +143,17 @@ class Informer(Generic[R]):
         if self.synced.is_set() and version > _version_number(self._version):
             self._apply(body)
 
+    def clear(self) -> None:
+        """Forget everything, as if newly made: nobody needs this kind now. Never while it runs.
+
+        Handlers are told that each object is gone.
+        """
+        self.synced.clear()
+        self._version = ""
+        self.last_error = ""
+        for key in self.store.all_keys():
+            self._remove(key)
+
     async def run(self) -> None:
         """Keep the cache current until cancelled."""
         backoff = Backoff(base_s=_BACKOFF_S, max_s=_BACKOFF_S_MAX)
