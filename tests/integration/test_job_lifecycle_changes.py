@@ -127,6 +127,28 @@ async def test_a_job_unsuspended_by_hand_is_suspended_again(here: World) -> None
     )
 
 
+async def test_a_job_admitted_while_it_is_being_stopped_starts_again(here: World) -> None:
+    """As when its Workload's conditions are deleted by hand: it is stopped, and admitted at once."""
+    await here.queues(flavor={"nodeLabels": {}, "tolerations": [{"operator": "Exists"}]})
+    await here.job("one")
+    old = await here.wait_workload("one", has_condition("PodsReady"))
+    started = await here.wait(BATCH_JOBS, lambda j: "startTime" in j.get("status", {}), "one")
+    name = old["metadata"]["name"]
+    nothing = {"status": {"conditions": []}}
+    await here.client.patch(WORKLOADS, here.namespace, name, nothing, subresource="status")
+    await here.wait_workload("one", has_condition("Admitted"))
+    await here.wait(
+        BATCH_JOBS,
+        lambda j: (
+            not j["spec"]["suspend"]
+            and names.STOPPING not in j["metadata"].get("annotations", {})
+            and j["metadata"]["generation"] > started["metadata"]["generation"] + 1
+        ),
+        "one",
+    )
+    await here.wait_workload("one", has_condition("PodsReady"))
+
+
 async def test_a_job_created_running_is_suspended_and_queued(here: World) -> None:
     """As when it was created while the webhook was away."""
     await here.queues(cpu="0")

@@ -219,6 +219,11 @@ class JobController:
             return DONE
         workload = await runner.report(job, workload)
         if workloads.is_admitted(workload):
+            if integration.is_stopping(job):
+                # Admitted while it was being stopped for having no quota: a half stopped job can't
+                # be started, and nobody else completes the stop.
+                job = await runner.stop(job, workload)
+                suspended = integration.is_suspended(job)
             if suspended:
                 await runner.start(job, workload)
         elif suspended:

@@ -56,7 +56,11 @@ class BatchJob:
 
     def is_suspended(self, job: Json) -> bool:
         """Tell whether the Job is suspended and no stop is half done."""
-        return bool(job["spec"].get("suspend")) and not _is_stopping(job)
+        return bool(job["spec"].get("suspend")) and not _has_stop_mark(job)
+
+    def is_stopping(self, job: Json) -> bool:
+        """Tell whether the Job is suspended, and waits for its own template."""
+        return bool(job["spec"].get("suspend")) and _has_stop_mark(job)
 
     def is_active(self, job: Json) -> bool:
         """Tell whether the Job has pods that are neither finished nor being deleted."""
@@ -174,7 +178,7 @@ def _status(job: Json) -> Json:
     return job.get("status") or {}
 
 
-def _is_stopping(job: Json) -> bool:
+def _has_stop_mark(job: Json) -> bool:
     return annotations_of(job).get(names.STOPPING) == "true"
 
 

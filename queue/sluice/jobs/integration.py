@@ -123,6 +123,10 @@ class JobIntegration(Protocol):
         """Tell whether the job is suspended, and not just on its way there."""
         ...
 
+    def is_stopping(self, job: Json) -> bool:
+        """Tell whether a stop of the job has begun and is not complete."""
+        ...
+
     def is_active(self, job: Json) -> bool:
         """Tell whether pods of the job still run."""
         ...

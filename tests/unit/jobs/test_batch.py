@@ -177,7 +177,11 @@ def test_managed_by_and_suspension() -> None:
     assert BATCH.managed_by(job()) == ""
     assert BATCH.is_suspended(job())
     assert not BATCH.is_suspended(job(suspend=False))
-    assert not BATCH.is_suspended(job(annotations={names.STOPPING: "true"}))
+    half_stopped = job(annotations={names.STOPPING: "true"})
+    assert not BATCH.is_suspended(half_stopped)
+    assert BATCH.is_stopping(half_stopped)
+    assert not BATCH.is_stopping(job())
+    assert not BATCH.is_stopping(job(suspend=False, annotations={names.STOPPING: "true"}))
     assert not BATCH.is_active(job())
 
 
