@@ -14,6 +14,9 @@ from sluice.engine.states import OUTSIDE, RESERVED, ClusterQueueState, WorkloadS
 from sluice.engine.tree import add_usage, remove_usage
 from sluice.engine.world import World, resolve_usage
 
+NamedUsage = list[tuple[FlavorName, ResourceName, int]]
+"""(flavor, resource, amount)."""
+
 
 def reserve(
     world: World,
@@ -23,14 +26,20 @@ def reserve(
     *,
     reserved_ms: int,
     is_admitted: bool,
+    usage: NamedUsage | None = None,
 ) -> None:
-    """Let a Workload hold what an admission says; it must be nowhere else."""
+    """Let a Workload hold what an admission says; it must be nowhere else.
+
+    ``usage`` is what `usage_of` would return, for a caller that knows it already.
+    """
     wl.place = RESERVED
     wl.cq = cq
     wl.admission = admission
     wl.reserved_ms = reserved_ms
     wl.is_admitted = is_admitted
-    wl.named_usage = usage_of(wl.record, admission, world.options.gates.reclaimable_pods)
+    if usage is None:
+        usage = usage_of(wl.record, admission, world.options.gates.reclaimable_pods)
+    wl.named_usage = usage
     cq.reserved[wl.key] = wl
     if not cq.tree.is_stale:
         resolve_usage(wl, cq.tree)
@@ -83,9 +92,7 @@ def track_readiness(world: World, wl: WorkloadState) -> None:
         world.unready.pop(wl.key, None)
 
 
-def usage_of(
-    record: Workload, admission: Admission, counts_reclaimable: bool
-) -> list[tuple[FlavorName, ResourceName, int]]:
+def usage_of(record: Workload, admission: Admission, counts_reclaimable: bool) -> NamedUsage:
     """Return what an admission books, less what reclaimable pods give back (1.10).
 
     Resources without a flavor are not charged; zero amounts are kept, because they make a Workload
@@ -93,7 +100,7 @@ def usage_of(
     """
     reclaimable = dict(record.reclaimable) if counts_reclaimable else {}
     counts = {pod_set.name: pod_set.count for pod_set in record.pod_sets}
-    result: list[tuple[FlavorName, ResourceName, int]] = []
+    result: NamedUsage = []
     for pod_set in admission.pod_sets:
         spec_count = counts.get(pod_set.name, 0)
         count = pod_set.count if pod_set.count is not None else spec_count

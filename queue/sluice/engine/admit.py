@@ -7,11 +7,14 @@ entries are processed and the simulation is undone.
 from sluice.api.names import CheckName, FlavorName, ResourceName
 from sluice.api.records import Admission, PodSetAssignment
 from sluice.engine import accounting
+from sluice.engine.assignment import Reason
 from sluice.engine.commands import AssignTopology, Command, FinishSlice, ReserveQuota
 from sluice.engine.entry import Entry
 from sluice.engine.slices import REPLACED_MESSAGE
 from sluice.engine.states import ClusterQueueState, Decision, WorkloadState
 from sluice.engine.world import World
+
+_NO_REASONS: list[tuple[str, list[Reason]]] = []
 
 
 def admit(world: World, entry: Entry, now_ms: int) -> list[Command]:
@@ -36,7 +39,18 @@ def admit(world: World, entry: Entry, now_ms: int) -> list[Command]:
             )
         )
     accounting.reserve(
-        world, wl, cq, admission, reserved_ms=now_ms // 1000 * 1000, is_admitted=admitted
+        world,
+        wl,
+        cq,
+        admission,
+        reserved_ms=now_ms // 1000 * 1000,
+        is_admitted=admitted,
+        usage=[
+            (choice.flavor, name, p.need.totals[p.need.names.index(name)])
+            for p in entry.assignment.pod_sets
+            for name, choice in p.flavors.items()
+            if name in p.need.names
+        ],
     )
     wl.assumed = True
     wl.scan = None
@@ -44,7 +58,7 @@ def admit(world: World, entry: Entry, now_ms: int) -> list[Command]:
     if world.ledger.is_on:
         _charge(world, entry)
     message = f"Quota reserved in ClusterQueue {cq.name}"
-    wl.decision = Decision("QuotaReserved", message, now_ms, [])
+    wl.decision = Decision("QuotaReserved", message, now_ms, _NO_REASONS)
     waited = now_ms - wl.queued_ms
     commands.insert(
         0,
@@ -91,7 +105,7 @@ def _assign_topology(world: World, entry: Entry, now_ms: int) -> AssignTopology:
     wl.topology_assumed = True
     wl.pass_attempt = 0
     wl.pass_due_ms = None
-    wl.decision = Decision("QuotaReserved", "Topology assigned", now_ms, [])
+    wl.decision = Decision("QuotaReserved", "Topology assigned", now_ms, _NO_REASONS)
     return AssignTopology(
         workload=wl.key,
         uid=wl.uid,

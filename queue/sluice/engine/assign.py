@@ -51,33 +51,35 @@ class Assigner:
     ) -> bool:
         """Find flavors for one group and charge them; False when there are none (3.3.2)."""
         members = [needs[index] for index in group.members]
-        totals = _totals(members)
+        totals = members[0].totals if len(members) == 1 else _totals(group, members)
         reasons: list[Reason] = []
-        chosen = _given(attempt, members)
+        chosen = _given(attempt, members) if attempt.fixed is not None else None
         is_found = True
         for search in group.searches:
             resource = search.resource
             if not search.resources:
-                if totals[resource] == 0 or self._ignores_undeclared:
+                if totals[search.start] == 0 or self._ignores_undeclared:
                     continue
                 text = f"resource {resource} unavailable in ClusterQueue"
                 reasons.append(Reason(WHY_NO_MATCH, "", resource, text))
                 is_found = False
                 break
-            if resource in chosen:
+            if chosen is not None and resource in chosen:
                 continue
             found = self._search.find(attempt, members, search, totals, result.used, reasons)
             if found is None:
                 is_found = False
                 break
-            chosen.update(found)
+            if chosen is None:
+                chosen = found
+            else:
+                chosen.update(found)
         for need in members:
-            pod_set = PodSetResult(need)
-            pod_set.reasons = reasons
+            pod_set = PodSetResult(need, reasons)
             result.pod_sets.append(pod_set)
-            if is_found:
+            if is_found and chosen is not None:
                 self._charge(attempt, pod_set, chosen, result)
-        if is_found and len(members) > 1:
+        if is_found and chosen is not None and len(members) > 1:
             shared = {r: c for r, c in chosen.items() if self._topology.has_topology(c.flavor)}
             for pod_set in result.pod_sets[-len(members) :]:
                 # Without requests it is charged nothing, but its placement needs the flavor.
@@ -96,34 +98,37 @@ class Assigner:
         need = pod_set.need
         used = result.used
         names = need.names
+        flavors = pod_set.flavors
         for at in range(len(names)):
-            choice = chosen.get(names[at])
+            name = names[at]
+            choice = chosen.get(name)
             if choice is None:
                 continue
-            pod_set.flavors[names[at]] = choice
-            pod_set.tried[names[at]] = choice.tried
+            flavors[name] = choice
+            if choice.tried != -1:
+                pod_set.tried[name] = choice.tried
+                result.is_scan_open = True
             value = need.totals[at]
             if attempt.old is not None:
-                value -= attempt.old_requests.get((need.spec.name, names[at]), 0)
-            used[choice.fr] = used.get(choice.fr, 0) + value
+                value -= attempt.old_requests.get((need.spec.name, name), 0)
+            fr = choice.fr
+            used[fr] = used[fr] + value if fr in used else value
             if choice.borrow > result.borrow:
                 result.borrow = choice.borrow
 
 
-def _totals(members: list[PodSetNeed]) -> dict[ResourceName, int]:
-    first = members[0]
-    totals = dict(zip(first.names, first.totals, strict=True))
-    for need in members[1:]:
+def _totals(group: GroupPlan, members: list[PodSetNeed]) -> list[int]:
+    sums: dict[ResourceName, int] = {}
+    for need in members:
         for name, value in zip(need.names, need.totals, strict=True):
-            totals[name] = totals.get(name, 0) + value
-    return totals
+            sums[name] = sums.get(name, 0) + value
+    return [sums[name] for name in group.names]
 
 
 def _given(attempt: Attempt, members: list[PodSetNeed]) -> dict[ResourceName, FlavorChoice]:
     """Return the flavors that the admission record gives already (second pass, 3.3.8)."""
     chosen: dict[ResourceName, FlavorChoice] = {}
-    if attempt.fixed is None:
-        return chosen
+    assert attempt.fixed is not None
     for need in members:
         for name in need.names:
             flavor = attempt.fixed.get((need.index, name))

@@ -97,16 +97,17 @@ class FlavorChoice:
 class PodSetResult:
     """What one pod set gets; ``flavors`` is empty when none was found.
 
-    ``tried`` keeps how far each resource's search got, even when topology later rules it out (3.4).
+    ``tried`` keeps how far each resource's search got while flavors are left to look at, even when
+    topology later rules them out (3.4).
     """
 
     __slots__ = ("delayed", "error", "flavors", "need", "reasons", "topology", "tried")
 
-    def __init__(self, need: PodSetNeed) -> None:
+    def __init__(self, need: PodSetNeed, reasons: list[Reason]) -> None:
         self.need = need
         self.flavors: dict[ResourceName, FlavorChoice] = {}
         self.tried: dict[ResourceName, int] = {}
-        self.reasons: list[Reason] = []
+        self.reasons = reasons
         self.error = ""
         self.topology: TopologyAssignment | None = None
         self.delayed = False
@@ -134,15 +135,17 @@ class Assignment:
         used: What would be booked, by flavor-resource (3.3.3).
         borrow: Highest borrow level over all choices.
         mode: `NO_FIT`, `PREEMPT`, `DEFERRED_FIT` or `FIT`.
+        is_scan_open: Some resource has flavors left that were not looked at (3.4).
     """
 
-    __slots__ = ("borrow", "mode", "pod_sets", "used")
+    __slots__ = ("borrow", "is_scan_open", "mode", "pod_sets", "used")
 
     def __init__(self) -> None:
         self.pod_sets: list[PodSetResult] = []
         self.used: dict[int, int] = {}
         self.borrow = 0
         self.mode = NO_FIT
+        self.is_scan_open = False
 
     def settle_mode(self) -> None:
         """Set the mode to the worst pod set's (3.3.8)."""

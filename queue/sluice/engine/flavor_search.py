@@ -43,7 +43,7 @@ class FlavorSearch:
         attempt: Attempt,
         members: list[PodSetNeed],
         search: Search,
-        totals: dict[ResourceName, int],
+        totals: list[int],
         used: dict[int, int],
         reasons: list[Reason],
     ) -> dict[ResourceName, FlavorChoice] | None:
@@ -53,7 +53,7 @@ class FlavorSearch:
             attempt: The attempt.
             members: Pod sets of the group.
             search: What to search.
-            totals: The group's summed requests.
+            totals: The group's summed requests, in the order of the group's names.
             used: What earlier groups of the Workload take.
             reasons: Gets why flavors would not do, unless the one chosen fits.
         """
@@ -120,7 +120,7 @@ class FlavorSearch:
         members: list[PodSetNeed],
         search: Search,
         option: FlavorOption,
-        totals: dict[ResourceName, int],
+        totals: list[int],
         used: dict[int, int],
         why: list[Reason],
     ) -> tuple[dict[ResourceName, FlavorChoice], int, int]:
@@ -130,10 +130,11 @@ class FlavorSearch:
         worst = PM_FIT
         worst_borrow = 0
         resources = search.resources
+        positions = search.positions
         for at in range(len(resources)):
             resource = resources[at]
             fr = option.frs[at]
-            value = totals[resource]
+            value = totals[positions[at]]
             if attempt.old is not None:
                 refusal = _slice_refusal(attempt, option, resource)
                 if refusal:

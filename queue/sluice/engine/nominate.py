@@ -70,8 +70,8 @@ class Nominator:
         if self._topology.concerns(attempt):
             self._fix_topology(entry, attempt)
             entry.topology = self._topology.usage(attempt, entry.assignment)
-        gates = self._world.options.gates
-        if gates.flavor_fungibility:
+        entry.wl.scan = None
+        if entry.assignment.is_scan_open:
             entry.wl.scan = Scan(
                 [pod_set.tried for pod_set in entry.assignment.pod_sets],
                 entry.cq.generation,

@@ -31,29 +31,40 @@ class Search:
         resource: The resource that starts the search (3.3.2).
         resources: All of the group's requested resources that this resource group covers, in the
             order of 0.3; empty when no resource group covers ``resource``.
+        positions: Where the resources stand in the group's names.
+        start: Where ``resource`` stands there.
         options: The resource group's flavors in order.
     """
 
-    __slots__ = ("options", "resource", "resources")
+    __slots__ = ("options", "positions", "resource", "resources", "start")
 
     def __init__(
         self,
         resource: ResourceName,
         resources: tuple[ResourceName, ...],
+        names: list[ResourceName],
         options: list[FlavorOption],
     ) -> None:
         self.resource = resource
         self.resources = resources
+        self.positions = [names.index(name) for name in resources]
+        self.start = names.index(resource)
         self.options = options
 
 
 class GroupPlan:
-    """Pod sets that get their flavors together, by index in the spec, and the searches to make."""
+    """Pod sets that get their flavors together, by index in the spec, and the searches to make.
 
-    __slots__ = ("members", "searches")
+    ``names`` are all resources that they request, in the order of 0.3.
+    """
 
-    def __init__(self, members: list[int], searches: list[Search]) -> None:
+    __slots__ = ("members", "names", "searches")
+
+    def __init__(
+        self, members: list[int], names: list[ResourceName], searches: list[Search]
+    ) -> None:
         self.members = members
+        self.names = names
         self.searches = searches
 
 

@@ -48,32 +48,28 @@ def _make(
     for need in needs:
         group = need.spec.topology.group if need.spec.topology is not None else None
         groups.setdefault(f"g{group}" if group else f"p{need.index}", []).append(need)
-    return Plan(
-        [
-            GroupPlan(
-                [n.index for n in members], _searches(cq, members, implied, flavors, placement)
-            )
-            for members in groups.values()
-        ],
-        explicit,
-        implied,
-    )
+    plans = []
+    for members in groups.values():
+        names = sorted({name for need in members for name in need.names}, key=resource_order)
+        searches = _searches(cq, members, names, implied, flavors, placement)
+        plans.append(GroupPlan([n.index for n in members], names, searches))
+    return Plan(plans, explicit, implied)
 
 
 def _searches(
     cq: ClusterQueueState,
     members: list[PodSetNeed],
+    names: list[ResourceName],
     implied: frozenset[int],
     flavors: dict[FlavorName, ResourceFlavor],
     placement: Placement,
 ) -> list[Search]:
-    names = sorted({name for need in members for name in need.names}, key=resource_order)
     searches: list[Search] = []
     done: set[int] = set()
     for name in names:
         group = cq.group_of.get(name)
         if group is None:
-            searches.append(Search(name, (), []))
+            searches.append(Search(name, (), names, []))
         elif group not in done:
             done.add(group)
             covered = tuple(n for n in names if cq.group_of.get(n) == group)
@@ -81,7 +77,7 @@ def _searches(
                 _option(cq, index, quotas, covered, members, implied, flavors, placement)
                 for index, quotas in enumerate(cq.record.resource_groups[group].flavors)
             ]
-            searches.append(Search(name, covered, options))
+            searches.append(Search(name, covered, names, options))
     return searches
 
 
