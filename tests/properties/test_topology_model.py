@@ -1,10 +1,12 @@
-"""The engine's placement against the model of docs/spec/algorithm.md 6.4 to 6.7 on random trees."""
+"""The engine's placement against a model of docs/spec/algorithm.md 6.4 to 6.7 and 6.10."""
 
 import pytest
 from hypothesis import given, settings
 from tests.support import topology_worlds as worlds
+from tests.support.topology_balanced import BalancedModel
 from tests.support.topology_model import Model, Path
 
+from sluice.engine.options import Gates
 from sluice.engine.placement import PlacementOutcome
 
 
@@ -17,13 +19,9 @@ def _found(outcome: PlacementOutcome, index: int) -> dict[Path, int] | None:
     return None if topology is None else {d.values: d.count for d in topology.domains}
 
 
-@pytest.mark.slow
-@settings(max_examples=1500, deadline=None)
-@given(case=worlds.cases())
-def test_the_engine_places_like_the_model(case: worlds.Case) -> None:
-    model = Model(len(case.levels), case.leaves, case.ask())
+def _compare(case: worlds.Case, model: Model, gates: Gates) -> None:
     expected = model.place()
-    outcome = worlds.place(worlds.placement_of(case), case)
+    outcome = worlds.place(worlds.placement_of(case, gates), case)
     assert not outcome.errors
     if expected is None:
         assert not outcome.placed
@@ -33,3 +31,18 @@ def test_the_engine_places_like_the_model(case: worlds.Case) -> None:
     assert _found(outcome, 0) == _stored(case, expected[0])
     if case.leader is not None:
         assert _found(outcome, 1) == _stored(case, expected[1])
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(case=worlds.cases())
+def test_the_engine_places_like_the_model(case: worlds.Case) -> None:
+    _compare(case, Model(len(case.levels), case.leaves, case.ask()), Gates())
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(case=worlds.cases(kinds=("preferred",)))
+def test_the_engine_balances_like_the_model(case: worlds.Case) -> None:
+    model = BalancedModel(len(case.levels), case.leaves, case.ask())
+    _compare(case, model, Gates(tas_balanced_placement=True))
