@@ -128,7 +128,7 @@ async def test_a_job_unsuspended_by_hand_is_suspended_again(here: World) -> None
 
 
 async def test_a_job_admitted_while_it_is_being_stopped_starts_again(here: World) -> None:
-    """As when its Workload's conditions are deleted by hand: it is stopped, and admitted at once."""
+    """As when the conditions of its Workload are deleted by hand."""
     await here.queues(flavor={"nodeLabels": {}, "tolerations": [{"operator": "Exists"}]})
     await here.job("one")
     old = await here.wait_workload("one", has_condition("PodsReady"))
