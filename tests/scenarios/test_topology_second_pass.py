@@ -182,6 +182,17 @@ def test_6_8_without_a_place_it_is_evicted_at_once() -> None:
     assert racks.where(world, "w") == {"h3": 2}
 
 
+def test_6_8_an_eviction_that_could_not_be_written_is_decided_again() -> None:
+    world = broken(required(RACK))
+    world.observe(racks.holding("other", {"h1": 1, "h2": 2}))
+    world.reject_next()
+    world.cycle()
+    assert world.holding() == {"w", "other"}
+    world.now_ms += 2000
+    world.cycle()
+    assert world.evicted() == {"w": "NodeFailures"}
+
+
 def test_6_8_without_the_gate_it_is_tried_again_later() -> None:
     world = broken(required(RACK), Gates(tas_fail_fast=False))
     world.observe(racks.holding("other", {"h1": 1, "h2": 2}))

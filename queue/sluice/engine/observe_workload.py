@@ -319,6 +319,7 @@ class WorkloadFacts:
             case Evict():
                 wl.is_evicting = False
                 self._world.is_due = True
+                self._waking.consider_second_pass(wl, at_ms)
             case MarkPending():
                 wl.marked = None
             case FinishSlice():
