@@ -295,6 +295,17 @@ def test_6_8_rack_assignments_have_no_nodes_to_replace() -> None:
     assert world.engine.next_deadline_ms() is None
 
 
+def test_3_2_a_stopped_queue_repairs_nothing_until_it_resumes() -> None:
+    world = broken(required(RACK))
+    world.observe(racks.queue(stop="Hold"))
+    assert world.cycle() == ()
+    assert world.holding() == {"w"}
+    world.observe(racks.queue())
+    world.now_ms += 2000
+    world.cycle()
+    assert racks.where(world, "w") == {"h1": 2}
+
+
 # Elastic slices (6.11).
 
 

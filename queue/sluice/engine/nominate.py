@@ -87,6 +87,9 @@ class Nominator:
             if check.state in ("Retry", "Rejected"):
                 entry.say(PendingReason.PENDING_EVALUATION, _FAILED_CHECKS)
                 return False
+        if not entry.cq.is_active:
+            entry.say(PendingReason.SUSPENDED, f"ClusterQueue {entry.cq.name} is inactive")
+            return False
         labels = self._world.namespaces.get(record.namespace)
         if labels is None:
             text = f"could not obtain the workload's namespace {record.namespace}: not found"
