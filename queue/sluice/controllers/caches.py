@@ -1,7 +1,8 @@
 """The informers of a manager: one cache for each kind it reads, and the look-ups over them.
 
 Workloads are cached as `CachedWorkload`: the engine's record plus the few references that the
-controllers look up by. Made by `manager`; read by every controller. Only informers write here.
+controllers look up by. Nodes and pods are cached while some flavor has a topology
+(`topology_feed`). Made by `manager`; read by every controller. Only informers write here.
 """
 
 from __future__ import annotations
@@ -12,6 +13,13 @@ from typing import Any, Final, TypeVar, cast
 
 from sluice.api import names, records, wire
 from sluice.api.conditions import ConditionType
+from sluice.controllers.topology_records import (
+    LIVE_PODS,
+    CachedNode,
+    CachedPod,
+    cached_node,
+    cached_pod,
+)
 from sluice.jobs.integration import JobIntegration, Registry, controller_of
 from sluice.kube import resources
 from sluice.kube.client import Client
@@ -20,6 +28,7 @@ from sluice.kube.resources import Resource
 
 Json = dict[str, Any]
 R = TypeVar("R")
+_HOST_LEVEL: Final = (names.HOSTNAME_LABEL,)
 
 BY_QUEUE: Final = "queue"
 BY_CLUSTER_QUEUE: Final = "cluster_queue"
@@ -29,6 +38,8 @@ BY_PRIORITY_CLASS: Final = "priority_class"
 BY_FLAVOR: Final = "flavor"
 BY_CHECK: Final = "check"
 BY_TOPOLOGY: Final = "topology"
+BY_HOST: Final = "host"
+BY_WORKLOAD: Final = "workload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +107,18 @@ def _workload(raw: Json) -> CachedWorkload:
     )
 
 
+def assigned_hosts(workload: records.Workload) -> frozenset[str]:
+    """Return the hosts that the topology assignments of a Workload name."""
+    if workload.admission is None:
+        return frozenset()
+    return frozenset(
+        domain.values[-1]
+        for pod_set in workload.admission.pod_sets
+        if pod_set.topology is not None and pod_set.topology.levels[-1:] == _HOST_LEVEL
+        for domain in pod_set.topology.domains
+    )
+
+
 def _job(raw: Json) -> CachedJob:
     return CachedJob(uid=raw["metadata"]["uid"], owner=_owner_of(raw))
 
@@ -116,6 +139,21 @@ def _by(attribute: Callable[[R], str | None]) -> Callable[[R], tuple[str, ...]]:
     return index
 
 
+def _nodes(client: Client) -> Informer[CachedNode]:
+    indexes = {BY_HOST: _by(lambda node: node.hostname)}
+    return Informer(client, resources.NODES, cached_node, indexes=indexes)
+
+
+def _pods(client: Client) -> Informer[CachedPod]:
+    return Informer(
+        client,
+        resources.PODS,
+        cached_pod,
+        field_selector=LIVE_PODS,
+        indexes={BY_WORKLOAD: _by(lambda pod: pod.queued and pod.queued.workload_key)},
+    )
+
+
 def _decoder(kind: str) -> Callable[[Json], Any]:
     return lambda raw: wire.decode_as(kind, raw)
 
@@ -129,6 +167,9 @@ class Caches:
 
     Attributes:
         jobs: Informer of each job kind, by its group and kind.
+        nodes: Empty and not kept current unless ``uses_topology``.
+        pods: Those that have not ended and are on a node or of a Workload; likewise.
+        uses_topology: Some flavor has a topology; kept by `topology_feed`.
     """
 
     def __init__(self, client: Client, registry: Registry) -> None:
@@ -150,6 +191,7 @@ class Caches:
                 BY_OWNER: _by(lambda w: w.owner),
                 BY_OWNER_UID: lambda w: w.owner_uids,
                 BY_PRIORITY_CLASS: _by(lambda w: w.priority_class),
+                BY_HOST: lambda w: assigned_hosts(w.record),
             },
         )
         self.cluster_queues: Informer[records.ClusterQueue] = informer(
@@ -188,6 +230,9 @@ class Caches:
         self.workload_classes: Informer[CachedClass] = informer(
             resources.WORKLOAD_PRIORITY_CLASSES, transform=_priority_class
         )
+        self.uses_topology = False
+        self.nodes = _nodes(client)
+        self.pods = _pods(client)
         self.jobs: dict[tuple[str, str], Informer[CachedJob]] = {
             (integration.kind.group, integration.kind.kind): informer(
                 resource_of(integration),
@@ -199,14 +244,14 @@ class Caches:
         }
 
     def observed(self) -> Iterator[tuple[records.Kind, Informer[Any]]]:
-        """Yield the informers that the engine observes, referenced kinds first.
+        """Yield the informers that the engine always observes, referenced kinds first.
 
-        Workloads come last: what they refer to is known by then.
+        Workloads come last: what they refer to is known by then. What belongs to topologies is
+        told by `topology_feed`.
         """
         yield records.Kind.NAMESPACE, self.namespaces
         yield records.Kind.LIMIT_RANGE, self.limit_ranges
         yield records.Kind.RUNTIME_CLASS, self.runtime_classes
-        yield records.Kind.TOPOLOGY, self.topologies
         yield records.Kind.RESOURCE_FLAVOR, self.flavors
         yield records.Kind.ADMISSION_CHECK, self.checks
         yield records.Kind.COHORT, self.cohorts
@@ -216,12 +261,23 @@ class Caches:
         yield records.Kind.WORKLOAD, self.workloads
 
     def all(self) -> Iterator[Informer[Any]]:
-        """Yield every informer."""
+        """Yield every informer that is kept current."""
+        yield from self.always()
+        if self.uses_topology:
+            yield from self.of_topology()
+
+    def always(self) -> Iterator[Informer[Any]]:
+        """Yield the informers that run as long as the manager."""
         for _, informer in self.observed():
             yield informer
+        yield self.topologies
         yield self.pod_classes
         yield self.workload_classes
         yield from self.jobs.values()
+
+    def of_topology(self) -> tuple[Informer[Any], ...]:
+        """Return the informers that run while some flavor has a topology."""
+        return self.nodes, self.pods
 
     def jobs_of(self, integration: JobIntegration) -> Informer[CachedJob]:
         """Return the informer of a job kind."""

@@ -169,7 +169,12 @@ def _evict(command: Evict, status: Json, at: Moment) -> Outcome:
 def _assign_topology(command: AssignTopology, status: Json, at: Moment) -> Outcome:
     if not _is(status, ConditionType.QUOTA_RESERVED) or _is(status, ConditionType.EVICTED):
         raise Stale("it holds no quota any more")
-    new = {**status, "admission": wire.encode_admission(command.admission)}
+    admission = wire.encode_admission(command.admission)
+    if command.clear_unhealthy_nodes and not status.get("unhealthyNodes"):
+        if same(status.get("admission"), admission):
+            return Outcome(status=None)
+        raise Stale("its node is healthy again, and its pods may be there")
+    new = {**status, "admission": admission}
     if command.clear_unhealthy_nodes:
         new = transitions.without(new, "unhealthyNodes")
     if not command.admitted or _is(status, ConditionType.ADMITTED):

@@ -29,6 +29,9 @@ from sluice.controllers.priority import PriorityClassController
 from sluice.controllers.queues import QueueController
 from sluice.controllers.reconcile import Reconciler
 from sluice.controllers.scheduler import Scheduler
+from sluice.controllers.topology_feed import TopologyFeed
+from sluice.controllers.topology_nodes import NodeController
+from sluice.controllers.topology_ungating import UngatingController
 from sluice.controllers.workloads import WorkloadController
 from sluice.controllers.write import Writer
 from sluice.engine.engine import Engine
@@ -108,6 +111,9 @@ class Manager:
                 clock=self._clock,
             )
         self._leads_alone = False
+        self._was_synced = False
+        self._topology: TopologyFeed | None = None
+        self._ungating: UngatingController | None = None
         self.executor = Executor(
             self.caches,
             self._writer,
@@ -179,10 +185,32 @@ class Manager:
             self._credits,
             self._classes,
             *self._jobs,
+            *self._topology_controllers(),
         ]
         for controller in controllers:
             controller.attach()
         self.reconcilers: tuple[Reconciler, ...] = tuple(c.reconciler for c in controllers)
+
+    def _topology_controllers(self) -> list[_Controller]:
+        """Make what topology-aware scheduling needs; nothing of it without its gate."""
+        gates, workers = self._options.engine.gates, self._options.workers.topology
+        if not gates.topology_aware:
+            return []
+        feed = self._topology = TopologyFeed(self.caches, self.scheduler)
+        feed.attach()
+        self._ungating = UngatingController(self.caches, feed, self._writer, workers=workers)
+        if not gates.tas_failed_node_replacement:
+            return [self._ungating]
+        nodes = NodeController(
+            self.caches,
+            feed,
+            self._writer,
+            self.notes,
+            gates=gates,
+            clock=self._clock,
+            workers=workers,
+        )
+        return [self._ungating, nodes]
 
     @property
     def is_leading(self) -> bool:
@@ -197,12 +225,13 @@ class Manager:
         return self._elector.holder
 
     def unready_reasons(self) -> list[str]:
-        """Return why this process is not ready, one sentence each; empty when it is."""
-        missing = [
-            informer.resource.full_name
-            for informer in self.caches.all()
-            if not informer.synced.is_set()
-        ]
+        """Return why this process is not ready, one sentence each; empty when it is.
+
+        Nodes and pods count at the start only: when the first flavor with a topology comes later,
+        the queues that use it wait, and reviews of the webhook go on.
+        """
+        informers = self.caches.always() if self._was_synced else self.caches.all()
+        missing = [i.resource.full_name for i in informers if not i.synced.is_set()]
         reasons = []
         if missing:
             reasons.append(f"waiting for the first list of {', '.join(missing)}")
@@ -219,8 +248,10 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             background = [
                 group.create_task(informer.run(), name=f"informer-{informer.resource.plural}")
-                for informer in self.caches.all()
+                for informer in self.caches.always()
             ]
+            if self._topology is not None:
+                background.append(group.create_task(self._topology.run(), name="topology-feed"))
             background.append(group.create_task(self.events.run(), name="events"))
             try:
                 await self._wait_synced()
@@ -235,6 +266,10 @@ class Manager:
         for informer in self.caches.all():
             left_s = max(0.1, deadline_s - self._clock.monotonic_s())
             await informer.wait_synced(left_s)
+        if self._topology is not None:
+            left_s = max(0.1, deadline_s - self._clock.monotonic_s())
+            await self._topology.wait_settled(left_s)
+        self._was_synced = True
         if self._options.tune_gc:
             gc.collect()
             gc.freeze()
@@ -279,13 +314,16 @@ class Manager:
         """Take in every reservation that the leader before us has written; tried until it works.
 
         Our watch may be behind its last writes, and quota that we don't know to be taken would be
-        given twice; the resourceVersion guards one Workload, not the sum of all.
+        given twice; the resourceVersion guards one Workload, not the sum of all. The same holds for
+        pods that were sent to a domain.
         """
         backoff = Backoff(base_s=0.2, max_s=5.0)
         selector = _HOLDS_QUOTA
         while True:
             try:
                 await self._read_reservations(selector)
+                if self._ungating is not None:
+                    await self._ungating.catch_up()
             except Invalid:
                 selector = ""  # definitions older than ours don't know the field: read all
             except KubeError as error:

@@ -66,6 +66,7 @@ class Workers:
     workloads: int = 10
     queues: int = 5
     priority_classes: int = 1
+    topology: int = 4
     commands: int = 16
 
 

@@ -68,7 +68,7 @@ class Scheduler:
                 Handlers(
                     added=lambda _, cached: self.observe_record(cached.record),
                     updated=lambda _, __, cached: self.observe_record(cached.record),
-                    deleted=lambda key, _: self._gone(kind, key),
+                    deleted=lambda key, _: self.observe_gone(kind, key),
                 )
             )
             return
@@ -76,7 +76,7 @@ class Scheduler:
             Handlers(
                 added=lambda _, record: self.observe_record(record),
                 updated=lambda _, __, record: self.observe_record(record),
-                deleted=lambda key, _: self._gone(kind, key),
+                deleted=lambda key, _: self.observe_gone(kind, key),
             )
         )
 
@@ -95,7 +95,8 @@ class Scheduler:
         """Tell the engine that a command was not written and won't be."""
         self._observe(CommandFailed(at_ms=self.now_ms(), command=command, message=message))
 
-    def _gone(self, kind: Kind, key: str) -> None:
+    def observe_gone(self, kind: Kind, key: str) -> None:
+        """Tell the engine that an object is no more."""
         self._observe(Gone(at_ms=self.now_ms(), kind=kind, key=key))
 
     def _observe(self, event: Event) -> None:

@@ -45,9 +45,7 @@ def hosts(place: Placement, *pods: QueuedPod, unhealthy: tuple[str, ...] = ()) -
     """Return the host that each pod is sent to."""
     found = to_ungate(place, pods, unhealthy)
     assert all(ungate.pod.is_gated for ungate in found)
-    return {
-        ungate.pod.name: dict(ungate.node_selector)[names.HOSTNAME_LABEL] for ungate in found
-    }
+    return {ungate.pod.name: dict(ungate.node_selector)[names.HOSTNAME_LABEL] for ungate in found}
 
 
 def test_ranks_say_the_domain() -> None:
@@ -167,9 +165,7 @@ def test_any_order_of_arrival_fills_each_domain_exactly(
 def advance(place: Placement, pods: list[QueuedPod]) -> list[QueuedPod]:
     """Return the pods after what may start has been started."""
     sent = hosts(place, *pods)
-    return [
-        pod(p.name, numbers=p.numbers, on=sent[p.name]) if p.name in sent else p for p in pods
-    ]
+    return [pod(p.name, numbers=p.numbers, on=sent[p.name]) if p.name in sent else p for p in pods]
 
 
 def raw_pod(**fields: Any) -> dict[str, Any]:
