@@ -325,7 +325,10 @@ async def metrics_are_for_some(place: Installation, replica: Replica) -> None:
             async with session.get(replica.metrics, headers=headers, ssl=False) as answer:
                 answers[who] = (answer.status, await answer.text())
     assert (answers["nobody"][0], answers["other"][0], answers["reader"][0]) == (401, 403, 200)
-    assert 'webhook="/mutate-batch-v1-job"' in answers["reader"][1]
+    text = answers["reader"][1]
+    assert 'webhook="/mutate-batch-v1-job"' in text
+    assert "kueue_pending_workloads{" in text
+    assert 'replica_role="leader"' in text
 
 
 async def take_down(here: World) -> None:

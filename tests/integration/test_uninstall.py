@@ -93,8 +93,6 @@ async def test_the_documented_commands_leave_nothing_stuck(place: Installation) 
         await place.shell(take_labels_off)
         labelled = await here.client.list(resources.BATCH_JOBS, label_selector=LABEL)
         assert labelled["items"] == []
-        await here.client.delete(resources.NAMESPACES, "", here.namespace)
-        await here.gone(resources.NAMESPACES, here.namespace)
         await place.shell(uninstall)  # again does no harm
 
 
