@@ -140,18 +140,18 @@ def _by(attribute: Callable[[R], str | None]) -> Callable[[R], tuple[str, ...]]:
 
 
 def _nodes(client: Client) -> Informer[CachedNode]:
-    indexes = {BY_HOST: _by(lambda node: node.hostname)}
-    return Informer(client, resources.NODES, cached_node, indexes=indexes)
+    def host(node: CachedNode) -> str:
+        return node.hostname
+
+    return Informer(client, resources.NODES, cached_node, indexes={BY_HOST: _by(host)})
 
 
 def _pods(client: Client) -> Informer[CachedPod]:
-    return Informer(
-        client,
-        resources.PODS,
-        cached_pod,
-        field_selector=LIVE_PODS,
-        indexes={BY_WORKLOAD: _by(lambda pod: pod.queued and pod.queued.workload_key)},
-    )
+    def workload(pod: CachedPod) -> str | None:
+        return None if pod.queued is None else pod.queued.workload_key
+
+    indexes = {BY_WORKLOAD: _by(workload)}
+    return Informer(client, resources.PODS, cached_pod, field_selector=LIVE_PODS, indexes=indexes)
 
 
 def _decoder(kind: str) -> Callable[[Json], Any]:
