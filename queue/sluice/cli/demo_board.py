@@ -1,144 +1,160 @@
-"""What the demo shows: a table of queues and Jobs at a terminal, plain lines elsewhere.
+"""How the demo looks while it runs: queues, Jobs and the latest changes at a terminal, else lines.
 
-Reads raw objects out of informers' caches; draws when told to.
+Every row is one line, cut where the terminal ends; the whole of a reason is in the summary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from rich.console import Group
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from sluice.api import conditions, names
-from sluice.api.conditions import ConditionType as Type
-from sluice.cli.demo_jobs import GPU
+from sluice.cli.demo_jobs import GPUS_PER_NODE, NODES, QUOTA
+from sluice.cli.demo_stage import Happening, Row, Stage, used_gpus
+from sluice.cli.progress import has_blocks
 
-Json = Mapping[str, Any]
-
-QUOTA: Final = 8
-_NEW: Final = "submitted"
+_WIDTH_MAX: Final = 140
+_PLAIN_WIDTH: Final = 120
+_LATEST_MAX: Final = 8
+_TABLES_LINES: Final = 9
+"""Lines around the rows: heading, two heads of tables, blank ones, and the last that stays free."""
 _STYLES: Final = {
     "running": "green",
+    "admitted": "green",
     "finished": "dim",
+    "submitted": "dim",
     "waiting": "yellow",
     "evicted": "red",
-    "admitted": "green",
+    "refused": "red",
     "failed": "red",
-    "submitted": "dim",
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One Job as shown; ``why`` is the sentence a user would act on."""
-
-    job: str
-    queue: str
-    gpus: int
-    state: str
-    why: str
+def plain_width() -> int:
+    """Return how long a plain line may be: a terminal's width, else a fixed one."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return _PLAIN_WIDTH
 
 
-def state_of(job: Json, workload: Json | None) -> tuple[str, str]:
-    """Return (state, why) of a Job and its Workload."""
-    held = (job.get("status") or {}).get("conditions")
-    if conditions.is_true(held, "Complete"):
-        return "finished", ""
-    if conditions.is_true(held, "Failed"):
-        failed = conditions.find(held, "Failed") or {}
-        return "failed", str(failed.get("message", ""))
-    status = job.get("status") or {}
-    active, ended = status.get("active") or 0, status.get("succeeded") or 0
-    if names.QUEUE_LABEL not in (job["metadata"].get("labels") or {}):
-        is_running = not job["spec"].get("suspend") and active
-        return ("running", "no queue: as if Sluice did not exist") if is_running else (_NEW, "")
-    if workload is None:
-        return _NEW, ""
-    found = (workload.get("status") or {}).get("conditions")
-    evicted = conditions.find(found, Type.EVICTED)
-    if evicted is not None and evicted.get("status") == conditions.TRUE:
-        return "evicted", str(evicted.get("message", ""))
-    if conditions.is_true(found, Type.ADMITTED):
-        if active or ended:
-            return "running", f"{active} pods" if active else "pods have ended"
-        return "admitted", "pods are starting"
-    reserved = conditions.find(found, Type.QUOTA_RESERVED)
-    if reserved is not None:
-        return "waiting", f"{reserved.get('reason')}: {reserved.get('message')}"
-    return _NEW, ""
+def cut(text: str, width: int) -> str:
+    """Return a text of one line and at most ``width`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: max(width - 3, 0)].rstrip()}..."
 
 
-def _gpus(obj: Json) -> int:
-    spec = obj["spec"]["template"]["spec"]["containers"][0]
-    each = int(((spec.get("resources") or {}).get("requests") or {}).get(GPU, 0))
-    return each * int(obj["spec"].get("parallelism") or 1)
+def line(event: Happening, width: int) -> str:
+    """Return one plain line for a change of state."""
+    row = event.row
+    text = f"{event.at_s:5.1f} s  {row.team}/{row.job}: {row.state}"
+    room = max(width - len(text) - len("  ()"), 0)
+    return f"{text}  ({cut(row.why, room)})" if row.why else text
 
 
-def rows(jobs: Iterable[Json], workloads: Mapping[str, Json]) -> list[Row]:
-    """Return the rows of the Jobs, in order of creation; ``workloads`` by the Job's UID."""
-    shown = []
-    for job in sorted(
-        jobs, key=lambda j: (j["metadata"]["creationTimestamp"], j["metadata"]["name"])
-    ):
-        state, why = state_of(job, workloads.get(job["metadata"]["uid"]))
-        shown.append(
-            Row(
-                job=job["metadata"]["name"],
-                queue=job["metadata"]["namespace"],
-                gpus=_gpus(job),
-                state=state,
-                why=why,
+class Board:
+    """Draws the picture for one terminal.
+
+    Args:
+        console: What is known about the terminal.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._own, self._borrowed, self._idle = tuple("█▓░" if has_blocks(console) else "#+.")
+        self._spinner = Spinner("dots" if has_blocks(console) else "line", style="green")
+
+    def picture(self, stage: Stage, rows: Sequence[Row], *, is_done: bool) -> RenderableType:
+        """Return queues, Jobs and as many of the latest changes as there is room for."""
+        queues = sorted(
+            (queue for _, queue in stage.queues.store.items()),
+            key=lambda queue: str(queue["metadata"]["name"]),
+        )
+        width = min(self._console.width, _WIDTH_MAX)
+        room = self._console.height - len(queues) - len(rows) - _TABLES_LINES
+        parts: list[RenderableType] = [
+            self._heading(stage.elapsed_s, is_done=is_done),
+            self._queues(queues),
+            _jobs(rows, width),
+        ]
+        latest = stage.happened[-max(0, min(room, _LATEST_MAX)) :] if room > 0 else []
+        if latest and not is_done:
+            parts.append(Text(""))
+            parts += [_latest(event) for event in latest]
+        return Group(*parts)
+
+    def _heading(self, elapsed_s: float, *, is_done: bool) -> RenderableType:
+        text = Text.assemble(
+            (f"{elapsed_s:5.1f} s", "bold"),
+            f"  two teams share {NODES * GPUS_PER_NODE} GPUs:  ",
+            (self._own, "green"),
+            " own  ",
+            (self._borrowed, "magenta"),
+            " borrowed  ",
+            (self._idle, "dim"),
+            " idle",
+        )
+        row = Table.grid(padding=(0, 1))
+        row.add_row(Text(" ") if is_done else self._spinner, text)
+        return row
+
+    def _queues(self, queues: Sequence[Mapping[str, Any]]) -> RenderableType:
+        table = _table()
+        for name in ("QUEUE", "QUOTA", "USED", "", "PENDING", "ADMITTED"):
+            table.add_column(name, justify="left" if name in ("QUEUE", "") else "right")
+        for queue in queues:
+            status, used = queue.get("status") or {}, used_gpus(queue)
+            table.add_row(
+                queue["metadata"]["name"],
+                str(QUOTA),
+                str(used),
+                self._bar(used),
+                str(status.get("pendingWorkloads", 0)),
+                str(status.get("admittedWorkloads", 0)),
             )
+        return Padding(table, (1, 0))
+
+    def _bar(self, used: int) -> Text:
+        bar = Text(self._own * min(used, QUOTA), style="green", no_wrap=True)
+        bar.append(self._borrowed * max(0, used - QUOTA), style="magenta")
+        bar.append(self._idle * max(0, QUOTA - used), style="dim")
+        bar.append(" " * (2 * QUOTA - max(used, QUOTA)))
+        return bar
+
+
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+
+
+def _jobs(rows: Sequence[Row], width: int) -> RenderableType:
+    table = _table()
+    table.width = width
+    for name in ("JOB", "TEAM", "GPUS", "STATE"):
+        table.add_column(
+            name, justify="right" if name == "GPUS" else "left", no_wrap=True, min_width=8
         )
-    return shown
-
-
-def used_gpus(queue: Json) -> int:
-    """Return the GPUs that a ClusterQueue's status says are reserved."""
-    return sum(
-        int(resource["total"])
-        for flavor in (queue.get("status") or {}).get("flavorsReservation") or ()
-        for resource in flavor["resources"]
-        if resource["name"] == GPU
-    )
-
-
-def _bar(used: int) -> Text:
-    bar = Text("█" * min(used, QUOTA), style="green")
-    bar.append("█" * max(0, used - QUOTA), style="magenta")
-    bar.append("░" * max(0, QUOTA - used), style="dim")
-    return bar
-
-
-def board(elapsed_s: float, queues: Iterable[Json], shown: Iterable[Row]) -> Group:
-    """Return the picture for a terminal."""
-    top = Table(title=f"ClusterQueues of cohort gpus, 16 GPUs, {elapsed_s:4.1f} s", expand=False)
-    for name in ("QUEUE", "QUOTA", "USED", "", "PENDING", "ADMITTED"):
-        top.add_column(name, justify="right" if name not in ("QUEUE", "") else "left")
-    for queue in sorted(queues, key=lambda q: str(q["metadata"]["name"])):
-        status, used = queue.get("status") or {}, used_gpus(queue)
-        top.add_row(
-            queue["metadata"]["name"],
-            str(QUOTA),
-            str(used),
-            _bar(used),
-            str(status.get("pendingWorkloads", 0)),
-            str(status.get("admittedWorkloads", 0)),
-        )
-    table = Table(title="Jobs", expand=False)
-    for name in ("JOB", "TEAM", "GPUS", "STATE", "WHY"):
-        table.add_column(name, justify="right" if name == "GPUS" else "left", no_wrap=name != "WHY")
-    for row in shown:
+    table.columns[2].min_width = 4
+    table.add_column("WHY", no_wrap=True, overflow="ellipsis", ratio=1)
+    for row in rows:
         state = Text(row.state, style=_STYLES.get(row.state, ""))
-        table.add_row(row.job, row.queue, str(row.gpus or ""), state, row.why[:200])
-    return Group(top, table)
+        why = Text(cut(row.why, _WIDTH_MAX), no_wrap=True, overflow="ellipsis")
+        table.add_row(row.job, row.team, str(row.gpus or ""), state, why)
+    return table
 
 
-def line(elapsed_s: float, row: Row) -> str:
-    """Return one plain line for a Job whose state changed."""
-    why = f"  ({row.why})" if row.why else ""
-    return f"{elapsed_s:5.1f} s  {row.queue}/{row.job}: {row.state}{why}"
+def _latest(event: Happening) -> Text:
+    row = event.row
+    text = Text(f"{event.at_s:5.1f} s  ", style="dim", no_wrap=True, overflow="ellipsis")
+    text.append(f"{row.team}/{row.job} ", style="default")
+    text.append(row.state, style=_STYLES.get(row.state, ""))
+    return text
+
+
+__all__ = ["Board", "cut", "line", "plain_width"]

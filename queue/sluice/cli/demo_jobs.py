@@ -1,4 +1,4 @@
-"""What the demo submits, and when.
+"""What the demo submits, and when, to which nodes.
 
 Two teams own 8 of 16 GPUs each. Research starts early and borrows what products leaves idle;
 products comes later and gets its share back by preemption; what was preempted runs again when there
@@ -11,11 +11,30 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sluice.api import names
+from sluice.local.real import SimulatedNode
 
 Json = dict[str, Any]
 
 GPU: Final = "nvidia.com/gpu"
 RUN_TIME: Final = "sluicegate.io/run-time"
+NODES: Final = 4
+GPUS_PER_NODE: Final = 4
+QUOTA: Final = 8
+"""GPUs that each team's queue owns; manifests/demo/queues.yaml says so."""
+_GPU_TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+
+
+def demo_nodes() -> tuple[SimulatedNode, ...]:
+    """Return the nodes: label and taint are those that GPU nodes commonly have."""
+    return tuple(
+        SimulatedNode(
+            name=f"node-{i}",
+            gpus=GPUS_PER_NODE,
+            labels={"sluicegate.io/gpu": "a100"},
+            taints=(_GPU_TAINT,),
+        )
+        for i in range(NODES)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sluice.api import names
-from sluice.api.configuration import Settings, parse
+from sluice.api.configuration import Settings
 from sluice.api.errors import AlreadyExists, ConfigError
 from sluice.cli import manifests
+from sluice.cli.local_settings import HOST, SERVICE, local_settings
 from sluice.cli.replica import Replica, ReplicaOptions
 from sluice.kube.access import ClusterAccess
 from sluice.kube.client import Client
@@ -31,7 +32,9 @@ from sluice.kube.resources import (
     VALIDATING_WEBHOOKS,
 )
 from sluice.kube.sender import ClientOptions
-from sluice.local.apiserver.compose import Services, parts
+from sluice.local import kubeconfigs
+from sluice.local.apiserver import compose
+from sluice.local.apiserver.compose import Services
 from sluice.local.apiserver.server import Server, ServerOptions
 from sluice.local.real import (
     CLUSTER_PROGRAMS,
@@ -46,21 +49,19 @@ from sluice.local.standins import CONNECTIONS_MAX, KubeletOptions, StandInOption
 
 READY_S_MAX: Final = 60.0
 _POLL_S: Final = 0.05
-_HOST: Final = "127.0.0.1"
-_SERVICE: Final = "sluice-webhook"
-_CONFIGURATION: Final = """
-apiVersion: config.kueue.x-k8s.io/v1beta2
-kind: Configuration
-namespace: {namespace}
-webhook: {{host: {host}, port: {port}}}
-metrics: {{bindAddress: "{host}:{metrics}"}}
-health: {{healthProbeBindAddress: "{host}:{health}"}}
-leaderElection: {{leaderElect: false}}
-internalCertManagement:
-  enable: true
-  webhookServiceName: {service}
-  webhookSecretName: sluice-webhook-server-cert
-"""
+_WATCH_S: Final = 1.0
+
+
+class Report(Protocol):
+    """Told what is being waited for."""
+
+    def __call__(self, step: str, detail: str = "") -> None:
+        """Show a step, and how far it is."""
+        ...
+
+
+def _silent(step: str, detail: str = "") -> None:
+    del step, detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +73,19 @@ class LocalOptions:
         port: Of the embedded API server; 0 takes a free one.
         kubeconfig: Where the administrator's kubeconfig goes; None makes a temporary folder.
         nodes: Simulated nodes to begin with.
-        config: Text of a Configuration file whose addresses are left as they are; None for ours.
-        run_s: Seconds that a Pod without the run-time annotation runs; None lets it run for ever.
+        config: A Configuration file; its addresses are replaced. None for defaults.
+        run_s: Seconds that a Pod that is not to be restarted runs when it has no annotation for it;
+            None lets it run for ever.
+        report: Told what is being done.
     """
 
     is_real: bool = False
     port: int = 0
     kubeconfig: Path | None = None
     nodes: Sequence[SimulatedNode] = ()
-    config: str | None = None
+    config: Settings | None = None
     run_s: float | None = None
+    report: Report = _silent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,47 +109,63 @@ class LocalCluster:
 async def local_cluster(options: LocalOptions) -> AsyncIterator[LocalCluster]:
     """Start a cluster, lend it out, stop it and remove what it left.
 
+    When a part of it ends by itself, whoever borrowed it is cancelled and the part's error raised,
+    in a group.
+
     Raises:
         ConfigError: Something that is needed is missing or cannot be used; the message says what.
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluice-")))
+        parts = await stack.enter_async_context(asyncio.TaskGroup())
         services = Services()
         if options.is_real:
-            access, kubeconfig, server = await _start_real(stack, options, folder)
+            access, kubeconfig, server = await _start_real(stack, parts, options, folder)
         else:
-            access, kubeconfig, server = await _start_embedded(stack, options, folder, services)
+            access, kubeconfig, server = await _start_embedded(
+                stack, parts, options, folder, services
+            )
         reserved = ReservedPort()
+        stack.callback(reserved.release)
         port = reserved.number
         async with Client(access) as client:
-            await _install(client, port, leads_by_name=options.is_real)
-            await _add_nodes(client, options)
+            await _install(client, port, options)
+            for node in options.nodes:
+                await client.create(NODES, "", node.to_object())
         reserved.release()
-        services.lead(names.SYSTEM_NAMESPACE, _SERVICE, _HOST, port)
-        settings = _settings(options, port)
+        services.lead(names.SYSTEM_NAMESPACE, SERVICE, HOST, port)
+        settings = local_settings(options.config, port)
         replica = Replica(
             access, ReplicaOptions(settings=settings, identity="local", owns_process=False)
         )
-        await _run_beside(stack, replica)
+        options.report("starting the webhook and the manager")
+        await _run_beside(stack, parts, replica)
         yield LocalCluster(kubeconfig=kubeconfig, access=access, server=server, replica=replica)
+        options.report("stopping")
 
 
 async def _start_embedded(
-    stack: AsyncExitStack, options: LocalOptions, folder: Path, services: Services
+    stack: AsyncExitStack,
+    parts: asyncio.TaskGroup,
+    options: LocalOptions,
+    folder: Path,
+    services: Services,
 ) -> tuple[ClusterAccess, Path, str]:
-    kubeconfig = options.kubeconfig or folder / "kubeconfig"
-    server = Server(parts(services), ServerOptions(port=options.port, kubeconfig=kubeconfig))
+    options.report("starting an embedded control plane")
+    server = Server(compose.parts(services), ServerOptions(port=options.port))
     try:
         await stack.enter_async_context(server)
     except OSError as error:
         raise ConfigError(f"--port {options.port}: {error.strerror or error}") from error
+    kubeconfig = options.kubeconfig or folder / "kubeconfig"
+    content = server.credentials.kubeconfig(server.url)
+    stack.enter_context(kubeconfigs.lent(kubeconfig, content))
     access = await load(kubeconfig=str(kubeconfig), environ={})
     client = await stack.enter_async_context(
         Client(access, options=ClientOptions(connections_max=CONNECTIONS_MAX))
     )
-    chosen = StandInOptions(kubelets=KubeletOptions(run_s=options.run_s))
-    stand_ins = StandIns(client, chosen)
-    task = asyncio.create_task(stand_ins.run(), name="stand-ins")
+    stand_ins = StandIns(client, StandInOptions(kubelets=KubeletOptions(run_s=options.run_s)))
+    task = parts.create_task(stand_ins.run(), name="stand-ins")
     stack.push_async_callback(_end, task)
     await stand_ins.wait_ready(READY_S_MAX)
     return access, kubeconfig, server.url
@@ -153,42 +173,57 @@ async def _start_embedded(
 
 async def _end(task: asyncio.Task[None]) -> None:
     task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    await asyncio.wait([task])
 
 
 async def _start_real(
-    stack: AsyncExitStack, options: LocalOptions, folder: Path
+    stack: AsyncExitStack, parts: asyncio.TaskGroup, options: LocalOptions, folder: Path
 ) -> tuple[ClusterAccess, Path, str]:
+    options.report("starting etcd and Kubernetes' own programs")
+    if options.port:
+        raise ConfigError("--port is for the embedded API server; leave it out with --real")
     try:
         programs = find(os.environ, CLUSTER_PROGRAMS)
     except ProgramsMissing as missing:
         raise ConfigError(str(missing)) from missing
-    plane = RealControlPlane(programs, PlaneOptions(runs_pods=True, parent=folder))
+    plane = RealControlPlane(
+        programs, PlaneOptions(runs_pods=True, parent=folder, run_s=options.run_s)
+    )
     await stack.enter_async_context(plane)
+    task = parts.create_task(_watch(plane), name="control plane")
+    stack.push_async_callback(_end, task)
     kubeconfig = plane.kubeconfig
     if options.kubeconfig is not None:
         kubeconfig = options.kubeconfig
-        kubeconfig.parent.mkdir(parents=True, exist_ok=True)
-        kubeconfig.touch(mode=0o600)
-        kubeconfig.write_bytes(plane.kubeconfig.read_bytes())
+        stack.enter_context(kubeconfigs.lent(kubeconfig, plane.kubeconfig.read_bytes()))
     return plane.access(), kubeconfig, plane.server
 
 
-async def _install(client: Client, port: int, *, leads_by_name: bool) -> None:
+async def _watch(plane: RealControlPlane) -> None:
+    """Raise StartFailed when a program of the control plane ends by itself."""
+    while True:
+        plane.check()
+        await asyncio.sleep(_WATCH_S)
+
+
+async def _install(client: Client, port: int, options: LocalOptions) -> None:
     """Make what the manifests make: namespace, CRDs, webhook configurations and their Service.
 
     Args:
         client: The administrator's.
         port: Where the webhook will listen.
-        leads_by_name: Nothing routes to Services here, so the Service is a name for this machine.
+        options: Of the cluster.
     """
+    step = "installing CRDs and webhooks"
+    options.report(step)
     namespace = {"metadata": {"name": names.SYSTEM_NAMESPACE}}
     await client.create(NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace"} | namespace)
-    if leads_by_name:
+    if options.is_real:
+        # Nothing routes to Services there, so the Service is a name for this machine.
         service = {
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": {"name": _SERVICE, "namespace": names.SYSTEM_NAMESPACE},
+            "metadata": {"name": SERVICE, "namespace": names.SYSTEM_NAMESPACE},
             "spec": {"type": "ExternalName", "externalName": "localhost"},
         }
         await client.create(SERVICES, names.SYSTEM_NAMESPACE, service)
@@ -200,46 +235,41 @@ async def _install(client: Client, port: int, *, leads_by_name: bool) -> None:
     found = await asyncio.to_thread(
         lambda: [*manifests.crds(), *manifests.webhook_configurations()]
     )
-    for obj in found:
+    for i, obj in enumerate(found, start=1):
+        options.report(step, f"{i} of {len(found)}")
         try:
             await client.create(kinds[obj["kind"]], "", manifests.at_port(obj, port))
         except AlreadyExists:
             continue
 
 
-async def _add_nodes(client: Client, options: LocalOptions) -> None:
-    for node in options.nodes:
-        await client.create(NODES, "", node.to_object())
-
-
-def _settings(options: LocalOptions, port: int) -> Settings:
-    text = options.config or _CONFIGURATION.format(
-        namespace=names.SYSTEM_NAMESPACE,
-        host=_HOST,
-        port=port,
-        metrics=0,
-        health=0,
-        service=_SERVICE,
-    )
-    return parse(text, default_namespace=names.SYSTEM_NAMESPACE, gates={})
-
-
-async def _run_beside(stack: AsyncExitStack, replica: Replica) -> None:
+async def _run_beside(stack: AsyncExitStack, parts: asyncio.TaskGroup, replica: Replica) -> None:
     """Run Sluice in the background until the stack closes; return when it is ready."""
     stop = asyncio.Event()
-    task = asyncio.create_task(replica.run(stop), name="sluice")
+    task = parts.create_task(_run(replica, stop), name="sluice")
 
     async def end() -> None:
         stop.set()
-        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.wait([task])
 
     stack.push_async_callback(end)
     try:
         async with asyncio.timeout(READY_S_MAX):
-            while replica.unready_reasons():
-                if task.done():
-                    await task
-                await asyncio.sleep(_POLL_S)
+            await replica.serving.wait()
+            await _until_ready(replica)
     except TimeoutError:
         reasons = "; ".join(replica.unready_reasons())
         raise ConfigError(f"Sluice is not ready after {READY_S_MAX:.0f} s: {reasons}") from None
+
+
+async def _until_ready(replica: Replica) -> None:
+    while True:
+        if not replica.unready_reasons():
+            return
+        await asyncio.sleep(_POLL_S)
+
+
+async def _run(replica: Replica, stop: asyncio.Event) -> None:
+    await replica.run(stop)
+    if not stop.is_set():
+        raise ConfigError("Sluice ended by itself")

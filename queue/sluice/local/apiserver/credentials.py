@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
-from sluice.api.errors import ConfigError
 from sluice.clock import Clock
 from sluice.kube.pki import KeyPair, make_ca, make_client, make_serving
+from sluice.local import kubeconfigs
 from sluice.local.apiserver.seams import UserInfo
 from sluice.local.apiserver.status import ApiError, Reason
 
@@ -111,7 +111,7 @@ class Credentials:
             "kind": "Config",
             "clusters": [
                 {
-                    "name": "sluice",
+                    "name": kubeconfigs.CONTEXT,
                     "cluster": {
                         "server": url,
                         "certificate-authority-data": encode(self.ca.certificate_pem),
@@ -129,11 +129,15 @@ class Credentials:
             ],
             "contexts": [
                 {
-                    "name": "sluice",
-                    "context": {"cluster": "sluice", "user": "admin", "namespace": "default"},
+                    "name": kubeconfigs.CONTEXT,
+                    "context": {
+                        "cluster": kubeconfigs.CONTEXT,
+                        "user": "admin",
+                        "namespace": "default",
+                    },
                 }
             ],
-            "current-context": "sluice",
+            "current-context": kubeconfigs.CONTEXT,
         }
         return orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n"
 
@@ -141,19 +145,9 @@ class Credentials:
         """Write the kubeconfig, readable by its owner only.
 
         Raises:
-            ConfigError: The path is inside ~/.kube, which belongs to the user's real clusters.
+            ConfigError: The path is for another file; see `kubeconfigs.write`.
         """
-        resolved = path.expanduser().resolve()
-        home = (Path.home() / ".kube").resolve()
-        if resolved == home or home in resolved.parents:
-            raise ConfigError(
-                f"{path} is inside {home}, which is for real clusters; choose another file and "
-                "point KUBECONFIG to it"
-            )
-        resolved.parent.mkdir(parents=True, exist_ok=True)
-        resolved.touch(mode=0o600)
-        resolved.chmod(0o600)
-        resolved.write_bytes(self.kubeconfig(url))
+        kubeconfigs.write(path, self.kubeconfig(url))
 
 
 def _base64(data: bytes) -> str:

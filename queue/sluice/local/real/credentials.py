@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from sluice.kube.access import ClusterAccess
 from sluice.kube.pki import KeyPair
+from sluice.local.kubeconfigs import CONTEXT
 
 _READY_TIMEOUT_S = 5.0
 
@@ -41,7 +42,7 @@ def kubeconfig(server: str, authority: bytes, user: str, credentials: KeyPair) -
             "kind": "Config",
             "clusters": [
                 {
-                    "name": "sluice",
+                    "name": CONTEXT,
                     "cluster": {
                         "server": server,
                         "certificate-authority-data": _base64(authority),
@@ -57,8 +58,8 @@ def kubeconfig(server: str, authority: bytes, user: str, credentials: KeyPair) -
                     },
                 }
             ],
-            "contexts": [{"name": "sluice", "context": {"cluster": "sluice", "user": user}}],
-            "current-context": "sluice",
+            "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": user}}],
+            "current-context": CONTEXT,
         },
         sort_keys=False,
     )

@@ -60,6 +60,8 @@ class PlaneOptions:
             ServiceAccount (and so take no Pods).
         api_server_flags: Flags to add to kube-apiserver or to replace, without leading dashes.
         parent: Folder in which the plane makes its own; the system's temporary one by default.
+        run_s: Seconds that a Pod that is not to be restarted runs when it has no annotation for it;
+            None lets it run for ever.
         keeps_folder: Leave the folder (data, logs, credentials) at the end.
         ready_timeout_s: Seconds until everything must be ready.
     """
@@ -67,6 +69,7 @@ class PlaneOptions:
     runs_pods: bool = False
     api_server_flags: Mapping[str, str] = field(default_factory=dict)
     parent: Path | None = None
+    run_s: float | None = None
     keeps_folder: bool = False
     ready_timeout_s: float = 90.0
 
@@ -204,6 +207,11 @@ class RealControlPlane:
                 await asyncio.to_thread(shutil.rmtree, self._layout.folder, ignore_errors=True)
             self._layout = None
 
+    def check(self) -> None:
+        """Raise StartFailed when a program has ended by itself; the message shows its log."""
+        for process in self._processes.values():
+            process.check()
+
     async def stop_api_server(self, *, is_crash: bool = False) -> None:
         """Stop kube-apiserver only, in order or as a crash would."""
         process = self._process("kube-apiserver")
@@ -283,8 +291,7 @@ class RealControlPlane:
     async def _wait(self, is_done: Callable[[], Awaitable[bool]]) -> None:
         """Wait until a check holds; raise StartFailed when a program ends meanwhile."""
         while not await is_done():
-            for process in self._processes.values():
-                process.check()
+            self.check()
             await asyncio.sleep(_POLL_INTERVAL_S)
 
     async def _has_default_service_account(self) -> bool:
@@ -313,7 +320,7 @@ class RealControlPlane:
             "service-accounts.key": private,
             "service-accounts.pub": public,
             "scheduler.json": commands.scheduler_config(files).encode(),
-            "stages.yaml": stages().encode(),
+            "stages.yaml": stages(self._options.run_s).encode(),
             files.kubeconfig.name: kubeconfig(
                 self.server, self.authority, _ADMIN_USER, self._admin
             ).encode(),

@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, Final
 
+import yaml
+
 RUN_TIME_ANNOTATION: Final = "sluicegate.io/run-time"
-"""A Go duration such as ``1.5s``: the Pod ends so long after it began to run. Absent: never."""
+"""A Go duration such as ``1.5s``: the Pod ends so long after it began to run.
+
+Absent: never, unless `stages` is told otherwise.
+"""
 
 OUTCOME_ANNOTATION: Final = "sluicegate.io/outcome"
 """``Succeeded`` (also when absent) or ``Failed``."""
@@ -66,6 +71,39 @@ class SimulatedNode:
         return node
 
 
-def stages() -> str:
-    """Return the configuration of kwok, YAML."""
-    return resources.files(__package__).joinpath("stages.yaml").read_text(encoding="utf-8")
+def stages(run_s: float | None = None) -> str:
+    """Return the configuration of kwok, YAML.
+
+    Args:
+        run_s: Seconds that a Pod that is not to be restarted runs when it has no annotation for it;
+            None lets it run for ever.
+    """
+    text = resources.files(__package__).joinpath("stages.yaml").read_text(encoding="utf-8")
+    if run_s is None:
+        return text
+    ends = [stage for stage in yaml.safe_load_all(text) if _ends_a_pod(stage)]
+    return "---\n".join([text, *(yaml.safe_dump(_by_default(stage, run_s)) for stage in ends)])
+
+
+def _ends_a_pod(stage: Mapping[str, Any]) -> bool:
+    return "durationFrom" in ((stage.get("spec") or {}).get("delay") or {})
+
+
+def _by_default(stage: Mapping[str, Any], run_s: float) -> dict[str, Any]:
+    """Return the stage for Pods that don't say how long they run."""
+    spec = stage["spec"]
+    key = f'.metadata.annotations["{RUN_TIME_ANNOTATION}"]'
+    rules = [rule for rule in spec["selector"]["matchExpressions"] if rule["key"] != key]
+    rules += [
+        {"key": key, "operator": "DoesNotExist"},
+        {"key": ".spec.restartPolicy", "operator": "NotIn", "values": ["Always"]},
+    ]
+    return {
+        **stage,
+        "metadata": {"name": f"{stage['metadata']['name']}-by-default"},
+        "spec": {
+            **spec,
+            "selector": {"matchExpressions": rules},
+            "delay": {"durationMilliseconds": round(run_s * 1000)},
+        },
+    }

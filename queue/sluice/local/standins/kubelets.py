@@ -37,7 +37,8 @@ class KubeletOptions:
     """How the simulated containers behave.
 
     Attributes:
-        run_s: Seconds that a Pod without the annotation runs; None lets it run for ever.
+        run_s: Seconds that a Pod that is not to be restarted runs when it has no annotation for it;
+            None lets it run for ever.
         start_s: Seconds from the binding to running.
     """
 
@@ -191,7 +192,8 @@ class Kubelets:
     def _duration_s(self, pod: Json) -> float | None:
         text = (pod["metadata"].get("annotations") or {}).get(RUN_TIME)
         if text is None:
-            return self._options.run_s
+            is_restarted = pod["spec"].get("restartPolicy", "Always") == "Always"
+            return None if is_restarted else self._options.run_s
         try:
             return duration_ms(text) / 1000
         except ValueError as error:
