@@ -191,3 +191,12 @@ def test_reserved_by_another_door_is_still_the_queues_account() -> None:
     harness = Harness(*flat("1", A=2, B=0), lq("A", "side-door"))
     harness.observe(wl("a", "side-door", cpu="1"), wl("b", "B", cpu="1", priority=9))
     assert order(harness) == ["a"]
+
+
+def test_a_head_that_may_not_be_admitted_leaves_its_place_to_the_next() -> None:
+    harness = Harness(*flat("4", A=9, B=0))
+    harness.observe(wl("a0", "A", cpu="1", namespace="nowhere"), lq("A", namespace="nowhere"))
+    harness.observe(*[wl(f"a{i}", "A", cpu="1", created_s=i) for i in range(1, 4)])
+    harness.observe(*[wl(f"b{i}", "B", cpu="1") for i in range(4)])
+    # While a0 is looked at b0 is the only head that fits; from then on A has one.
+    assert order(harness) == ["b0", "a1", "a2", "a3"]

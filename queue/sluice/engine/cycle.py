@@ -157,8 +157,7 @@ class Cycle:
                         self._nominator.nominate(entry.wl, entry.cq, holds_quota=entry.holds_quota)
                     )
             for entry in entries:
-                if entry.attempt is not None:
-                    contest.add(entry)
+                turn.enter(entry)
             inadmissible = [e for e in entries if e.attempt is None]
             self._pass([*contest.waiting(), *inadmissible], {tree: turn}, now_ms, commands)
         for entry in turn.take_all():

@@ -23,6 +23,7 @@ def verify(world: World) -> None:
     world.settle()
     broken = [*_usage(world), *_places(world), *_counts(world), *_heads(world), *_doors(world)]
     broken += _topology(world)
+    broken += [text for tree in world.trees.values() if tree.book for text in tree.book.misfed()]
     if broken:
         raise InvariantViolation("; ".join(broken))
 

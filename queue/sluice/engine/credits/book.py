@@ -5,7 +5,7 @@ it for projected balances on the present, possibly simulated, state of the tree.
 docs/spec/credits.md 1 and 3. Made by `sluice.engine.credits.service`. Pure.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, final
 
 from sluice.api.amount import UNLIMITED
@@ -132,6 +132,16 @@ class Book:
                 quota, kept = node.quota[number], node.guaranteed[number]
                 self.ledger.hold(account, pair, node.usage[number], quota, kept)
         self._base_ms = -1
+
+    def misfed(self) -> Iterator[str]:
+        """Yield where the ledger knows something else than the tree has; for tests."""
+        for node, account in self.accounts.items():
+            for number, pair in self._billed.items():
+                flow = account.flows.get(pair)
+                known = (0, 0, 0) if flow is None else (flow.usage, flow.quota, flow.guaranteed)
+                present = node.usage[number], node.quota[number], node.guaranteed[number]
+                if known != present:
+                    yield f"the account of {node.name} has {known} of {pair}, not {present}"
 
     # Decisions ask for balances ---------------------------------------------------------------
 

@@ -37,6 +37,13 @@ class Turn:
         self.has_admitted = False
         self.played: dict[str, ClusterQueueState] = {}
 
+    def enter(self, entry: Entry) -> None:
+        """Let an entry take part; one that may not be admitted leaves its place to the next."""
+        if entry.attempt is None:
+            self.played[entry.cq.name] = entry.cq
+        else:
+            self.contest.add(entry)
+
     def step(self, processor: Processor) -> bool:
         """Process the winner of the entries that wait; False when the round is over."""
         if self.has_admitted or processor.is_blocked:
@@ -78,12 +85,12 @@ def open_turns(entries: list[Entry], simulation: Simulation) -> Turns:
     turns: Turns = {}
     for entry in entries:
         book = entry.cq.tree.book
-        if book is None or entry.attempt is None:
+        if book is None:
             continue
         turn = turns.get(entry.cq.tree)
         if turn is None:
             turn = turns[entry.cq.tree] = Turn(Contest(book, simulation))
-        turn.contest.add(entry)
+        turn.enter(entry)
     return turns
 
 
