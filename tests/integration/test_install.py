@@ -110,7 +110,7 @@ async def test_applying_again_in_use_disturbs_nothing(place: Installation) -> No
         assert all(w["rules"] and w["clientConfig"]["caBundle"] for w in before)
         await place.apply()
         assert await webhooks(client) == before
-        await place.apply("--field-manager=gitops")
+        await place.kubectl("apply", "-k", str(place.overlay))
         assert await webhooks(client) == before
         assert (await replica.probe())[0] == 200
 

@@ -261,14 +261,23 @@ class Replica:
             except aiohttp.ClientError as error:
                 return 0, str(error)
 
-    async def until(self, status: int, text: str = "", deadline_s: float = READY_S) -> str:
-        """Wait until the probe answers so; returns its text. Probes are polled: kubelets do too."""
+    async def until(
+        self, status: int, text: str = "", *, without: str = "\0", deadline_s: float = READY_S
+    ) -> str:
+        """Poll the readiness probe, as a kubelet does, until it answers so; returns its text.
+
+        Args:
+            status: HTTP status.
+            text: What the answer contains.
+            without: What it does not contain.
+            deadline_s: Seconds until it must.
+        """
         last = (0, "")
         try:
             async with asyncio.timeout(deadline_s):
                 while self.process.poll() is None:
                     last = await self.probe()
-                    if last[0] == status and text in last[1]:
+                    if last[0] == status and text in last[1] and without not in last[1]:
                         return last[1]
                     await asyncio.sleep(_POLL_S)
         except TimeoutError:
