@@ -52,7 +52,7 @@ def admit(world: World, entry: Entry, now_ms: int) -> list[Command]:
             if name in p.need.names
         ],
     )
-    wl.assumed = True
+    wl.assume()
     wl.scan = None
     wl.marked = None
     if world.ledger.is_on:
@@ -102,7 +102,7 @@ def _assign_topology(world: World, entry: Entry, now_ms: int) -> AssignTopology:
     if wl.topology:
         world.placement.book(wl.topology)
     wl.is_admitted = wl.is_admitted or admitted
-    wl.topology_assumed = True
+    wl.assume_topology()
     wl.pass_attempt = 0
     wl.pass_due_ms = None
     wl.decision = Decision("QuotaReserved", "Topology assigned", now_ms, _NO_REASONS)

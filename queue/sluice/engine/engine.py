@@ -84,7 +84,7 @@ class Engine:
             case Gone():
                 self._forget(event)
             case CommandApplied():
-                self._workloads.applied(event.command, event.resource_version)
+                self._workloads.applied(event.command, event.resource_version, event.at_ms)
             case CommandFailed():
                 self._workloads.failed(event.command, event.at_ms)
             case _:

@@ -184,7 +184,7 @@ class WorkloadFacts:
 
     def _note_eviction(self, wl: WorkloadState) -> None:
         wl.is_evicted = wl.record.is_true(_EVICTED)
-        if wl.is_evicted or self._is_after_write(wl):
+        if wl.is_evicted or 0 <= wl.evicted_version < wl.version:
             wl.is_evicting = False
 
     def _settle(self, wl: WorkloadState, at_ms: int) -> None:
@@ -296,11 +296,30 @@ class WorkloadFacts:
 
     # Commands.
 
-    def applied(self, command: Command, resource_version: str) -> None:
-        """Note that a command was written."""
+    def applied(self, command: Command, resource_version: str, at_ms: int) -> None:
+        """Note that a command was written.
+
+        Only the write of what is assumed now counts: a fact that is newer than an earlier write,
+        such as that of a MarkPending, may still be older than this one.
+        """
         wl = self._target(command)
-        if wl is not None:
-            wl.applied_version = max(wl.applied_version, version_number(resource_version))
+        if wl is None:
+            return
+        version = version_number(resource_version)
+        match command:
+            case Evict():
+                wl.evicted_version = version
+            case ReserveQuota() | AssignTopology():
+                if not (wl.assumed or wl.topology_assumed) or command.admission != wl.admission:
+                    return
+                wl.applied_version = version
+                if self._is_after_write(wl):
+                    # The watch was faster, and what it showed was taken for an older echo.
+                    self._place(wl, wl.record, at_ms)
+            case MarkPending() | FinishSlice():
+                pass
+            case _:
+                assert_never(command)
 
     def failed(self, command: Command, at_ms: int) -> None:
         """Take back what was assumed of a command (2.6, 3.7.3.14)."""

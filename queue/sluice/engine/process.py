@@ -179,7 +179,7 @@ class Processor:
         if not any(p.topology and is_broken(wl, p.topology) for p in wl.admission.pod_sets):
             return False
         node = wl.record.unhealthy_nodes[0]
-        wl.is_evicting = True
+        wl.assume_eviction()
         entry.status = EVICTED
         self.commands.append(
             Evict(
@@ -225,7 +225,7 @@ class Processor:
         if victim.is_evicted or victim.is_evicting:
             return
         assert victim.cq is not None
-        victim.is_evicting = True
+        victim.assume_eviction()
         self.preempts = True
         self.commands.append(
             Evict(
@@ -279,7 +279,7 @@ class Processor:
         if sibling.is_evicted or sibling.is_evicting:
             return
         assert sibling.cq is not None
-        sibling.is_evicting = True
+        sibling.assume_eviction()
         self.preempts = True
         self.commands.append(
             Evict(

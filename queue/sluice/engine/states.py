@@ -118,8 +118,10 @@ class WorkloadState:
         usage: Booked amounts by flavor-resource of the present tree (RESERVED only).
         named_usage: The same as (flavor, resource, amount), which outlives a rebuilt tree.
         assumed: A reservation that the API server has not shown yet.
+        applied_version: The resourceVersion that writing what is assumed led to, -1 before.
         topology_assumed: The topology of a second pass that it has not shown yet.
         is_evicting: An eviction was issued and not yet seen.
+        evicted_version: The resourceVersion that writing it led to, -1 before.
         is_hidden: Taken out of the present simulation as a candidate (3.7.2).
         credit_loss: Another account's Workload went before it because of credits.
         marked: (reason, message) last written to its QuotaReserved condition by a MarkPending.
@@ -130,8 +132,8 @@ class WorkloadState:
 
     __slots__ = (
         "admission", "applied_version", "assumed", "box", "cq", "credit_loss", "decision", "eff",
-        "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden", "is_mark_seen", "key",
-        "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt",
+        "evicted_version", "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden",
+        "is_mark_seen", "key", "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt",
         "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms",
         "scan", "scan_epoch", "scans_seen", "seen_generation", "shape", "sort_key", "ticket",
         "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
@@ -143,6 +145,7 @@ class WorkloadState:
         self.record = record
         self.version = version
         self.applied_version = -1
+        self.evicted_version = -1
         self.place = OUTSIDE
         self.cq: ClusterQueueState | None = None
         self.lq: LocalQueueKey = record.queue_key
@@ -179,6 +182,22 @@ class WorkloadState:
         self.is_hidden = False
         self.pass_attempt = 0
         self.pass_due_ms: int | None = None
+
+    def assume(self) -> None:
+        """Take a reservation as made; facts from before it is written say nothing about it."""
+        self.assumed = True
+        self.applied_version = -1
+
+    def assume_topology(self) -> None:
+        """Take the topology of a second pass as written."""
+        self.topology_assumed = True
+        if not self.assumed:
+            self.applied_version = -1
+
+    def assume_eviction(self) -> None:
+        """Take an eviction as issued; facts from before it is written say nothing about it."""
+        self.is_evicting = True
+        self.evicted_version = -1
 
     def is_active(self) -> bool:
         """Tell whether it is in its queue's heap."""
