@@ -1,4 +1,4 @@
-"""Pods of queued Jobs run where the topology says, on every control plane; the manager runs here."""
+"""Pods of queued Jobs run where the topology says, on every control plane."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
