@@ -47,14 +47,19 @@ def place(bare: Installation) -> Installation:
 
 
 async def versions(kubectl: Kubectl) -> dict[str, str]:
-    """Return the resourceVersion of every object of the manifests."""
+    """Return what every object of the manifests counts its changes by.
+
+    The generation where there is one: definitions get their status a moment after they are made.
+    """
     listed = await kubectl("get", "-k", str(BASE), "-o", "json", "--ignore-not-found")
-    if not listed:
-        return {}
-    return {
-        f"{item['kind']}/{item['metadata']['name']}": item["metadata"]["resourceVersion"]
-        for item in json.loads(listed)["items"]
-    }
+    items = json.loads(listed)["items"] if listed else []
+    found = {}
+    for item in items:
+        metadata = item["metadata"]
+        found[f"{item['kind']}/{metadata['name']}"] = str(
+            metadata.get("generation", metadata["resourceVersion"])
+        )
+    return found
 
 
 @pytest.mark.real
