@@ -133,10 +133,10 @@ class WorkloadState:
     __slots__ = (
         "admission", "applied_version", "assumed", "box", "cq", "credit_loss", "decision", "eff",
         "evicted_version", "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden",
-        "is_mark_seen", "key", "lq", "marked", "named_usage", "needs", "needs_version", "pass_attempt",
-        "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record", "reserved_ms",
-        "scan", "scan_epoch", "scans_seen", "seen_generation", "shape", "sort_key", "ticket",
-        "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
+        "is_mark_seen", "key", "lq", "marked", "named_usage", "needs", "needs_version",
+        "pass_attempt", "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record",
+        "reserved_ms", "scan", "scan_epoch", "scans_seen", "seen_generation", "shape", "sort_key",
+        "ticket", "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
     )  # fmt: skip
 
     def __init__(self, record: Workload, version: int) -> None:
