@@ -73,7 +73,11 @@ async def test_the_api_server_restarts_while_workloads_wait(
         while len(done) < WORKLOADS_COUNT:
             # What was freed is used, never more than there is room for, until all are through.
             expected = min(ROOM, WORKLOADS_COUNT - len(done))
-            await until(lambda: len(set(admitted(manager)) - done) == expected, "admitted", 60)
+
+            def are_admitted(seen: frozenset[str] = frozenset(done), count: int = expected) -> bool:
+                return len(set(admitted(manager)) - seen) == count
+
+            await until(are_admitted, "admitted", 60)
             ended = set(admitted(manager)) - done
             for name in sorted(ended):
                 await finish(here, name)
