@@ -104,9 +104,19 @@ def configure(*, level: str = "info", text: bool = False, stream: TextIO | None 
         text: Lines for people instead of JSON.
         stream: Where to write.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(stream or _Stderr())
     handler.setFormatter(TextFormatter() if text else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+class _Stderr:
+    """Standard error as it is at each write: a live picture redirects it while it is shown."""
+
+    def write(self, text: str) -> None:
+        sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 def cut(text: str) -> str:

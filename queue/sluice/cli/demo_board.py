@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sluice.cli.demo_jobs import GPUS_PER_NODE, NODES, QUOTA
-from sluice.cli.demo_stage import Happening, Row, Stage, used_gpus
+from sluice.cli.demo_stage import Happening, Row, View, used_gpus
 from sluice.cli.progress import has_blocks
 
 _WIDTH_MAX: Final = 140
@@ -71,20 +71,18 @@ class Board:
         self._own, self._borrowed, self._idle = tuple("█▓░" if has_blocks(console) else "#+.")
         self._spinner = Spinner("dots" if has_blocks(console) else "line", style="green")
 
-    def picture(self, stage: Stage, rows: Sequence[Row], *, is_done: bool) -> RenderableType:
+    def picture(self, view: View, *, is_done: bool) -> RenderableType:
         """Return queues, Jobs and as many of the latest changes as there is room for."""
-        queues = sorted(
-            (queue for _, queue in stage.queues.store.items()),
-            key=lambda queue: str(queue["metadata"]["name"]),
-        )
+        queues = sorted(view.queues, key=lambda queue: str(queue["metadata"]["name"]))
+        rows = view.rows
         width = min(self._console.width, _WIDTH_MAX)
         room = self._console.height - len(queues) - len(rows) - _TABLES_LINES
         parts: list[RenderableType] = [
-            self._heading(stage.elapsed_s, is_done=is_done),
+            self._heading(view.elapsed_s, is_done=is_done),
             self._queues(queues),
             _jobs(rows, width),
         ]
-        latest = stage.happened[-max(0, min(room, _LATEST_MAX)) :] if room > 0 else []
+        latest = view.happened[-max(0, min(room, _LATEST_MAX)) :] if room > 0 else []
         if latest and not is_done:
             parts.append(Text(""))
             parts += [_latest(event) for event in latest]

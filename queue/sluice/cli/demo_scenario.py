@@ -19,7 +19,7 @@ from sluice.api.errors import SluiceError
 from sluice.cli import demo_board, demo_summary, manifests
 from sluice.cli.demo_jobs import GPUS_PER_NODE, JOBS, MISTAKE, NODES, DemoJob, demo_nodes
 from sluice.cli.demo_kubectl import Kubectl
-from sluice.cli.demo_stage import Row, Stage
+from sluice.cli.demo_stage import Row, Stage, View
 from sluice.cli.interrupts import say
 from sluice.cli.local_cluster import LocalCluster, LocalOptions, local_cluster
 from sluice.cli.progress import Progress
@@ -114,11 +114,12 @@ def _is_done(stage: Stage, shown: Sequence[Row]) -> bool:
     return states == expected and stage.is_idle()
 
 
-async def _draw(stage: Stage, show: Callable[[Sequence[Row]], None]) -> None:
+async def _draw(stage: Stage, show: Callable[[View, bool], None]) -> None:
     while True:
-        shown = stage.rows()
-        show(shown)
-        if _is_done(stage, shown):
+        view = stage.view()
+        is_done = _is_done(stage, view.rows)
+        show(view, is_done)
+        if is_done:
             return
         stage.changed.clear()
         try:
@@ -132,11 +133,12 @@ async def _lines(stage: Stage) -> None:
     told = 0
     width = demo_board.plain_width()
 
-    def show(shown: Sequence[Row]) -> None:
+    def show(view: View, is_done: bool) -> None:
+        del is_done
         nonlocal told
-        for event in stage.happened[told:]:
+        for event in view.happened[told:]:
             say(demo_board.line(event, width))
-        told = len(stage.happened)
+        told = len(view.happened)
 
     await _draw(stage, show)
 
@@ -146,8 +148,8 @@ async def _table(stage: Stage) -> None:
     board = demo_board.Board(console)
     with Live(console=console, refresh_per_second=8) as live:
 
-        def show(shown: Sequence[Row]) -> None:
-            live.update(board.picture(stage, shown, is_done=_is_done(stage, shown)))
+        def show(view: View, is_done: bool) -> None:
+            live.update(board.picture(view, is_done=is_done))
 
         await _draw(stage, show)
 

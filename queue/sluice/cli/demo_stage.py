@@ -6,7 +6,7 @@ Reads raw objects as the API server gives them. Used by ``demo_scenario`` and wh
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,23 @@ class Happening:
 
     at_s: float
     row: Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What there is to see at one moment.
+
+    Attributes:
+        elapsed_s: Seconds since the scenario began.
+        queues: The ClusterQueues, raw.
+        rows: The Jobs in order of submission.
+        happened: Every change of state so far.
+    """
+
+    elapsed_s: float
+    queues: Sequence[Json]
+    rows: Sequence[Row]
+    happened: Sequence[Happening]
 
 
 class Stage:
@@ -118,6 +135,16 @@ class Stage:
         for row in shown:
             self._note(row)
         return shown
+
+    def view(self) -> View:
+        """Return what there is to see now."""
+        rows = self.rows()
+        return View(
+            elapsed_s=self.elapsed_s,
+            queues=[queue for _, queue in self.queues.store.items()],
+            rows=rows,
+            happened=tuple(self.happened),
+        )
 
     def is_idle(self) -> bool:
         """Tell whether every queue has got all its quota back."""

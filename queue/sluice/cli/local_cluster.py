@@ -238,7 +238,10 @@ async def _install(client: Client, port: int, options: LocalOptions) -> None:
     for i, obj in enumerate(found, start=1):
         options.report(step, f"{i} of {len(found)}")
         try:
-            await client.create(kinds[obj["kind"]], "", manifests.at_port(obj, port))
+            # The embedded server is told where the Service leads, so there its port may stay; and
+            # whoever applies manifests/base later meets what it says.
+            chosen = manifests.at_port(obj, port) if options.is_real else obj
+            await client.create(kinds[obj["kind"]], "", chosen)
         except AlreadyExists:
             continue
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,9 +73,7 @@ async def serve(progress: Progress, options: UpOptions, is_serving: list[bool]) 
     async with local_cluster(cluster_options) as cluster:
         progress.stop()
         is_serving.append(True)
-        say(greeting(cluster, options))
-        if settings is not None and (fields := replaced_fields(settings)):
-            say(f"Of {options.config}, not taken: {', '.join(fields)} (they are local here).")
+        say(greeting(cluster, options, () if settings is None else replaced_fields(settings)))
         await asyncio.Event().wait()
 
 
@@ -108,9 +106,19 @@ def up_nodes(count: int, gpus: int) -> tuple[SimulatedNode, ...]:
 
 
 def greeting(
-    cluster: LocalCluster, options: UpOptions, environ: Mapping[str, str] = os.environ
+    cluster: LocalCluster,
+    options: UpOptions,
+    replaced: Sequence[str] = (),
+    environ: Mapping[str, str] = os.environ,
 ) -> str:
-    """Return what a person needs to know to use the cluster."""
+    """Return what a person needs to know to use the cluster.
+
+    Args:
+        cluster: What runs.
+        options: The command line.
+        replaced: Fields of the Configuration file that are not taken.
+        environ: For PATH.
+    """
     length = "for ever" if run_seconds(options.run_time) is None else options.run_time
     lines = [
         f"API server   {cluster.server}",
@@ -118,8 +126,11 @@ def greeting(
         f"nodes        {options.nodes} simulated, {options.gpus} GPUs each; a Job's Pod runs "
         f"{length}, or as its",
         "             annotation says: sluicegate.io/run-time: 5m",
-        "",
     ]
+    if options.config is not None:
+        lines.append(f"config       {options.config}")
+    lines += [f"             {field} in it is replaced" for field in replaced]
+    lines.append("")
     if path := _path_to_add(environ):
         lines.append(f"  export PATH={path}:$PATH")
     examples = _shown(manifests.folder() / "examples")
