@@ -53,7 +53,7 @@ def policy(
     forced = tuple(
         WeightInForce(w.flavor or flavor, w.resource, w.weight)
         for w in listed
-        for flavor in ("default", "spot")
+        for flavor in ("default", "spot", "tas")
     )
     checkpoint = CreditCheckpoint(
         settled_ms=HARNESS_START_MS, accounts=tuple(states), weights=forced
