@@ -83,21 +83,23 @@ def test_an_inert_ledger_stands_still() -> None:
     assert balance(harness, "A") == pytest.approx(earned, abs=0.1)
 
 
-def test_more_accounts_than_a_status_holds_make_it_inert(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "ACCOUNTS_MAX", 2)
-    harness = Harness(*queues(cq("A", "R", cpu="1"), cq("B", "R", cpu="1")), policy())
+@pytest.mark.slow
+def test_more_accounts_than_a_status_holds_make_it_inert() -> None:
+    names = [f"q{i:04}" for i in range(wire_credit.ACCOUNTS_MAX)]
+    harness = Harness(*queues(*[cq(name, "R") for name in names]), policy())
     harness.cycle()
     assert state_of(harness).is_active
-    harness.observe(*queues(cq("C", "R", cpu="1")))
+    harness.observe(*queues(cq("one-more", "R")))
     harness.cycle()
     assert state_of(harness).reason == "TooLarge"
-    assert "3 accounts" in state_of(harness).message
+    assert "2001 accounts" in state_of(harness).message
 
 
-def test_a_status_beyond_its_size_makes_it_inert(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "STATUS_BYTES_MAX", 400)
-    balances = {f"q{i}": 1.0 for i in range(9)}
-    harness = Harness(*queues(*[cq(q, "R", cpu="1") for q in balances]), policy(balances=balances))
+@pytest.mark.slow
+def test_a_status_beyond_its_size_makes_it_inert() -> None:
+    names = [f"q{i:04}-{'x' * 600}" for i in range(wire_credit.ACCOUNTS_MAX)]
+    balances = dict.fromkeys(names, 1.0)
+    harness = Harness(*queues(*[cq(name, "R") for name in names]), policy(balances=balances))
     harness.cycle()
     assert state_of(harness).reason == "TooLarge"
     assert "bytes" in state_of(harness).message
