@@ -15,6 +15,7 @@ FLAVORS: dict[str, dict[str, Any]] = {
     "gpu": {"spec": {"nodeLabels": {"type": "gpu"}, "tolerations": [{"key": "gpu"}]}},
     "cpu": {"spec": {"nodeLabels": {"pool": "c"}}},
     "plain": {},
+    "placed": {"spec": {"topologyName": "t"}},
 }
 
 
@@ -48,6 +49,25 @@ def test_infos_unite_the_flavors() -> None:
         names.CLUSTER_QUEUE_LABEL: "cq",
     }
     assert info.annotations == {names.WORKLOAD_ANNOTATION: "wl"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_marked"),
+    [
+        (None, True),
+        ({"podIndexLabel": "index"}, True),
+        ({"required": "rack"}, False),
+        ({"unconstrained": False}, False),
+        ({"podSetSliceSize": 2}, False),
+    ],
+)
+def test_pods_that_get_a_topology_unasked_are_marked(
+    asked: dict[str, Any] | None, is_marked: bool
+) -> None:
+    wl = workload({"cpu": "placed"})
+    wl["spec"]["podSets"][0]["topologyRequest"] = asked
+    annotations = infos(wl).annotations
+    assert (annotations.get(names.UNCONSTRAINED_TOPOLOGY) == "true") is is_marked
 
 
 def test_cluster_queue_label_needs_a_dns_label() -> None:
