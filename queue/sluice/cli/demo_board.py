@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group, JustifyMethod, OverflowMethod, RenderableType
 from rich.padding import Padding
 from rich.spinner import Spinner
 from rich.table import Table
@@ -69,6 +69,7 @@ class Board:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._own, self._borrowed, self._idle = tuple("█▓░" if has_blocks(console) else "#+.")
+        self._overflow: OverflowMethod = "ellipsis" if has_blocks(console) else "crop"
         self._spinner = Spinner("dots" if has_blocks(console) else "line", style="green")
 
     def picture(self, view: View, *, is_done: bool) -> RenderableType:
@@ -80,12 +81,12 @@ class Board:
         parts: list[RenderableType] = [
             self._heading(view.elapsed_s, is_done=is_done),
             self._queues(queues),
-            _jobs(rows, width),
+            self._jobs(rows, width),
         ]
         latest = view.happened[-max(0, min(room, _LATEST_MAX)) :] if room > 0 else []
         if latest and not is_done:
             parts.append(Text(""))
-            parts += [_latest(event) for event in latest]
+            parts += [self._latest(event) for event in latest]
         return Group(*parts)
 
     def _heading(self, elapsed_s: float, *, is_done: bool) -> RenderableType:
@@ -98,6 +99,8 @@ class Board:
             " borrowed  ",
             (self._idle, "dim"),
             " idle",
+            no_wrap=True,
+            overflow="crop",
         )
         row = Table.grid(padding=(0, 1))
         row.add_row(Text(" ") if is_done else self._spinner, text)
@@ -106,7 +109,8 @@ class Board:
     def _queues(self, queues: Sequence[Mapping[str, Any]]) -> RenderableType:
         table = _table()
         for name in ("QUEUE", "QUOTA", "USED", "", "PENDING", "ADMITTED"):
-            table.add_column(name, justify="left" if name in ("QUEUE", "") else "right")
+            justify: JustifyMethod = "left" if name in ("QUEUE", "") else "right"
+            table.add_column(name, justify=justify, no_wrap=True, overflow="crop")
         for queue in queues:
             status, used = queue.get("status") or {}, used_gpus(queue)
             table.add_row(
@@ -126,33 +130,29 @@ class Board:
         bar.append(" " * (2 * QUOTA - max(used, QUOTA)))
         return bar
 
+    def _jobs(self, rows: Sequence[Row], width: int) -> RenderableType:
+        table = _table()
+        table.width = width
+        for name in ("JOB", "TEAM", "GPUS", "STATE"):
+            justify: JustifyMethod = "right" if name == "GPUS" else "left"
+            table.add_column(name, justify=justify, no_wrap=True, min_width=len(name))
+        table.add_column("WHY", no_wrap=True, overflow=self._overflow, ratio=1)
+        for row in rows:
+            state = Text(row.state, style=_STYLES.get(row.state, ""))
+            why = Text(cut(row.why, _WIDTH_MAX), no_wrap=True, overflow=self._overflow)
+            table.add_row(row.job, row.team, str(row.gpus or ""), state, why)
+        return table
+
+    def _latest(self, event: Happening) -> Text:
+        row = event.row
+        text = Text(f"{event.at_s:5.1f} s  ", style="dim", no_wrap=True, overflow=self._overflow)
+        text.append(f"{row.team}/{row.job} ", style="default")
+        text.append(row.state, style=_STYLES.get(row.state, ""))
+        return text
+
 
 def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-
-
-def _jobs(rows: Sequence[Row], width: int) -> RenderableType:
-    table = _table()
-    table.width = width
-    for name in ("JOB", "TEAM", "GPUS", "STATE"):
-        table.add_column(
-            name, justify="right" if name == "GPUS" else "left", no_wrap=True, min_width=8
-        )
-    table.columns[2].min_width = 4
-    table.add_column("WHY", no_wrap=True, overflow="ellipsis", ratio=1)
-    for row in rows:
-        state = Text(row.state, style=_STYLES.get(row.state, ""))
-        why = Text(cut(row.why, _WIDTH_MAX), no_wrap=True, overflow="ellipsis")
-        table.add_row(row.job, row.team, str(row.gpus or ""), state, why)
-    return table
-
-
-def _latest(event: Happening) -> Text:
-    row = event.row
-    text = Text(f"{event.at_s:5.1f} s  ", style="dim", no_wrap=True, overflow="ellipsis")
-    text.append(f"{row.team}/{row.job} ", style="default")
-    text.append(row.state, style=_STYLES.get(row.state, ""))
-    return text
 
 
 __all__ = ["Board", "cut", "line", "plain_width"]

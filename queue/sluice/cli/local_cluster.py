@@ -12,25 +12,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final
 
 from sluice.api import names
 from sluice.api.configuration import Settings
-from sluice.api.errors import AlreadyExists, ConfigError
-from sluice.cli import manifests
+from sluice.api.errors import ConfigError
+from sluice.cli.local_install import Report, install, silent
 from sluice.cli.local_settings import HOST, SERVICE, local_settings
 from sluice.cli.replica import Replica, ReplicaOptions
 from sluice.kube.access import ClusterAccess
 from sluice.kube.client import Client
 from sluice.kube.config import load
-from sluice.kube.resources import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    MUTATING_WEBHOOKS,
-    NAMESPACES,
-    NODES,
-    SERVICES,
-    VALIDATING_WEBHOOKS,
-)
+from sluice.kube.resources import NODES
 from sluice.kube.sender import ClientOptions
 from sluice.local import kubeconfigs
 from sluice.local.apiserver import compose
@@ -50,18 +43,6 @@ from sluice.local.standins import CONNECTIONS_MAX, KubeletOptions, StandInOption
 READY_S_MAX: Final = 60.0
 _POLL_S: Final = 0.05
 _WATCH_S: Final = 1.0
-
-
-class Report(Protocol):
-    """Told what is being waited for."""
-
-    def __call__(self, step: str, detail: str = "") -> None:
-        """Show a step, and how far it is."""
-        ...
-
-
-def _silent(step: str, detail: str = "") -> None:
-    del step, detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +66,7 @@ class LocalOptions:
     nodes: Sequence[SimulatedNode] = ()
     config: Settings | None = None
     run_s: float | None = None
-    report: Report = _silent
+    report: Report = silent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +110,7 @@ async def local_cluster(options: LocalOptions) -> AsyncIterator[LocalCluster]:
         stack.callback(reserved.release)
         port = reserved.number
         async with Client(access) as client:
-            await _install(client, port, options)
+            await install(client, options.report, host_port=port if options.is_real else None)
             for node in options.nodes:
                 await client.create(NODES, "", node.to_object())
         reserved.release()
@@ -204,46 +185,6 @@ async def _watch(plane: RealControlPlane) -> None:
     while True:
         plane.check()
         await asyncio.sleep(_WATCH_S)
-
-
-async def _install(client: Client, port: int, options: LocalOptions) -> None:
-    """Make what the manifests make: namespace, CRDs, webhook configurations and their Service.
-
-    Args:
-        client: The administrator's.
-        port: Where the webhook will listen.
-        options: Of the cluster.
-    """
-    step = "installing CRDs and webhooks"
-    options.report(step)
-    namespace = {"metadata": {"name": names.SYSTEM_NAMESPACE}}
-    await client.create(NAMESPACES, "", {"apiVersion": "v1", "kind": "Namespace"} | namespace)
-    if options.is_real:
-        # Nothing routes to Services there, so the Service is a name for this machine.
-        service = {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": SERVICE, "namespace": names.SYSTEM_NAMESPACE},
-            "spec": {"type": "ExternalName", "externalName": "localhost"},
-        }
-        await client.create(SERVICES, names.SYSTEM_NAMESPACE, service)
-    kinds: dict[str, Any] = {
-        "CustomResourceDefinition": CUSTOM_RESOURCE_DEFINITIONS,
-        "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
-        "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
-    }
-    found = await asyncio.to_thread(
-        lambda: [*manifests.crds(), *manifests.webhook_configurations()]
-    )
-    for i, obj in enumerate(found, start=1):
-        options.report(step, f"{i} of {len(found)}")
-        try:
-            # The embedded server is told where the Service leads, so there its port may stay; and
-            # whoever applies manifests/base later meets what it says.
-            chosen = manifests.at_port(obj, port) if options.is_real else obj
-            await client.create(kinds[obj["kind"]], "", chosen)
-        except AlreadyExists:
-            continue
 
 
 async def _run_beside(stack: AsyncExitStack, parts: asyncio.TaskGroup, replica: Replica) -> None:

@@ -60,7 +60,8 @@ def write(path: Path, content: bytes) -> Path:
         resolved.chmod(0o600)
         resolved.write_bytes(content)
     except OSError as error:
-        raise ConfigError(f"{path} can't be written: {error.strerror or error}") from error
+        where = f"{error.filename}: " if error.filename else ""
+        raise ConfigError(f"{path} can't be written: {where}{error.strerror}") from error
     return resolved
 
 
@@ -68,12 +69,13 @@ def _is_ours(path: Path) -> bool:
     """Tell whether a file may be replaced: empty, or left by a control plane that was killed."""
     if not path.is_file() or path.stat().st_size > _SIZE_MAX:
         return False
+    content = path.read_bytes()
+    if not content.strip():
+        return True
     try:
-        found = yaml.safe_load(path.read_bytes())
+        found = yaml.safe_load(content)
     except (yaml.YAMLError, UnicodeDecodeError):
         return False
-    if found is None:
-        return True
     clusters = found.get("clusters") if isinstance(found, dict) else None
     return (
         isinstance(clusters, list)

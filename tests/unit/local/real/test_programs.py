@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sluice.local import standins
 from sluice.local.real import simulation, versions
@@ -92,6 +93,23 @@ def test_the_stages_read_the_annotations_that_callers_write() -> None:
         simulation.OUTCOME_ANNOTATION,
         simulation.EXIT_CODE_ANNOTATION,
     }
+
+
+def test_pods_that_do_not_say_how_long_they_run_may_get_a_default() -> None:
+    before = list(yaml.safe_load_all(simulation.stages()))
+    after = list(yaml.safe_load_all(simulation.stages(1.5)))
+    assert after[: len(before)] == before
+    added = after[len(before) :]
+    assert {stage["metadata"]["name"] for stage in added} == {
+        "pod-succeeded-by-default",
+        "pod-failed-by-default",
+    }
+    for stage in added:
+        assert stage["spec"]["delay"] == {"durationMilliseconds": 1500}
+        rules = {rule["key"]: rule for rule in stage["spec"]["selector"]["matchExpressions"]}
+        of_annotation = rules[f'.metadata.annotations["{simulation.RUN_TIME_ANNOTATION}"]']
+        assert of_annotation["operator"] == "DoesNotExist"
+        assert rules[".spec.restartPolicy"]["values"] == ["Always"]
 
 
 def test_both_kinds_of_simulated_kubelets_read_the_same_annotations() -> None:
