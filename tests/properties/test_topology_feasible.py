@@ -83,8 +83,9 @@ def _exists(case: worlds.Case) -> bool:
 @given(case=worlds.cases(leaves_max=4))
 def test_a_placement_is_found_exactly_when_there_is_one(case: worlds.Case) -> None:
     assume(case.count <= 8)
-    outcome = worlds.place(worlds.placement_of(case), case)
-    found = bool(outcome.placed)
+    placement = worlds.placement_of(case)
+    found = bool(worlds.place(placement, case).placed)
+    assert worlds.can_place(placement, case) == found
     event(f"found: {found}")
     assert found == _exists(case)
 

@@ -21,7 +21,9 @@ def _found(outcome: PlacementOutcome, index: int) -> dict[Path, int] | None:
 
 def _compare(case: worlds.Case, model: Model, gates: Gates) -> None:
     expected = model.place()
-    outcome = worlds.place(worlds.placement_of(case, gates), case)
+    placement = worlds.placement_of(case, gates)
+    assert worlds.can_place(placement, case) == (expected is not None)
+    outcome = worlds.place(placement, case)
     assert not outcome.errors
     if expected is None:
         assert not outcome.placed

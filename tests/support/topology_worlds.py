@@ -214,6 +214,12 @@ def place(
     return placement.place(workload(*(r.pod_set for r in asked)), asked, assume_empty=assume_empty)
 
 
+def can_place(placement: TopologyPlacement, case: Case) -> bool:
+    """Ask whether a case can be placed."""
+    asked = requests_of(case)
+    return placement.can_place(workload(*(r.pod_set for r in asked)), asked)
+
+
 def stored(levels: tuple[str, ...], path: Path) -> Path:
     """Return the values that an assignment stores for a leaf (6.7.6)."""
     return path[-1:] if levels[-1] == HOSTNAME_LABEL else path

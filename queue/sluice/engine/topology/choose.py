@@ -182,13 +182,21 @@ class Chooser:
         cut = distribute(chosen, want.count, want.leaders, want.slice_size, True, self._best)
         return None if cut is None else self.descend(cut, pooled=True)
 
+    def can_place(self) -> bool:
+        """Tell whether `place` finds something.
+
+        What can be chosen can always be handed down: a domain's counts are made of its children's.
+        """
+        return self._choose() is not None
+
     def _choose(self) -> list[Dom] | None:
         """Return the domains of the first level that can take everything (6.7.1)."""
         want = self._want
         need = want.count // want.slice_size
         level = want.level
         scored = self._counts.scores is not None
-        while self._tree.values[level]:
+        # Domains that lost all their nodes hold nothing, but nothing is also less than one slice.
+        while self._tree.leaf_of_node:
             top = self._single_scored(level, need) if scored else self._single(level, need)
             if top >= 0:
                 return [self.dom(level, top)]

@@ -154,7 +154,7 @@ class Counts:
         shape, tree = self._shape, self._tree
         level = len(tree.levels) - 1
         row = self.pods[level]
-        old, new = row[leaf], fits(self._capacity(leaf), shape.pod)
+        old, new = row[leaf], self._pods_on(leaf)
         if old == new:
             return
         row[leaf] = new
@@ -180,6 +180,29 @@ class Counts:
             if level <= slice_level:
                 self.slices[level][index] += gain
 
+    def _pods_on(self, leaf: int) -> int:
+        """Return how many worker pods fit on a leaf: `fits` of its capacity, without a copy."""
+        free = self._tree.free[leaf]
+        cell = self._tree.cells[leaf]
+        used, assumed = cell.used, cell.assumed
+        free_size, assumed_size = len(free), len(assumed)
+        used_size = 0 if self._shape.empty else len(used)
+        best = -1
+        for number, amount in self._shape.pod:
+            if number >= free_size:
+                return 0
+            have = free[number]
+            if number < used_size:
+                have -= used[number]
+            if number < assumed_size:
+                have -= assumed[number]
+            if have < amount:
+                return 0
+            here = have // amount
+            if best < 0 or here < best:
+                best = here
+        return 0 if best < 0 else min(best, FITS_MAX)
+
     def _capacity(self, leaf: int) -> list[int]:
         """Return what is left on a leaf."""
         capacity = list(self._tree.free[leaf])
@@ -201,14 +224,15 @@ class Counts:
         level = len(self._tree.levels) - 1
         pods = led = lead = 0
         if self._allowed is None or self._allowed[leaf]:
-            capacity = self._capacity(leaf)
-            pods = led = fits(capacity, shape.pod)
+            pods = led = self._pods_on(leaf)
             leader = shape.leader
-            if leader is not None and fits(capacity, leader) > 0:
-                lead = 1
-                for number, amount in leader:
-                    capacity[number] -= amount
-                led = fits(capacity, shape.pod)
+            if leader is not None:
+                capacity = self._capacity(leaf)
+                if fits(capacity, leader) > 0:
+                    lead = 1
+                    for number, amount in leader:
+                        capacity[number] -= amount
+                    led = fits(capacity, shape.pod)
             if self._preferences is not None and self.scores is not None:
                 self.scores[level][leaf] = self._preferences[leaf]
         before = (self.pods[level][leaf], self.pods_led[level][leaf], self.lead[level][leaf])

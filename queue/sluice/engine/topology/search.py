@@ -296,6 +296,8 @@ class Search:
         found: list[Dom] | None = None
         if want.required or _may_fit(counts, want):
             chooser = Chooser(spot.tree, counts, want)
+            if self._is_probe and self._is_last:
+                return [] if chooser.can_place() else _NO_ROOM
             if self._gates.tas_balanced_placement and not want.required and not want.unconstrained:
                 found = Balancer(spot.tree, chooser, want).place()
             if found is None:

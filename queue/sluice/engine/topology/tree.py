@@ -325,8 +325,15 @@ class CellBook:
 
     def add(self, cell: Cell, amounts: Amounts, times: int) -> None:
         """Book usage on a cell and log that it changed."""
-        add_times(cell.used, amounts, times)
-        self.touch(cell)
+        used = cell.used
+        for number, amount in amounts:
+            if number >= len(used):
+                used.extend([0] * (number + 1 - len(used)))
+            used[number] += amount * times
+        log = self.log
+        if len(log) >= LOG_LENGTH_MAX:
+            self._cut()
+        log.append(cell.number)
 
     def assume(self, cell: Cell, amounts: Amounts, times: int) -> None:
         """Count pods of the workload being looked at; taken back with negative ``times``."""
@@ -335,11 +342,13 @@ class CellBook:
 
     def touch(self, cell: Cell) -> None:
         """Log that the room on a cell changed."""
-        log = self.log
-        if len(log) >= LOG_LENGTH_MAX:
-            log.clear()
-            self.epoch += 1
-        log.append(cell.number)
+        if len(self.log) >= LOG_LENGTH_MAX:
+            self._cut()
+        self.log.append(cell.number)
+
+    def _cut(self) -> None:
+        self.log.clear()
+        self.epoch += 1
 
     def sweep(self, trees: Iterable[Tree]) -> None:
         """Forget cells that no tree has and where nothing is booked, once there may be many.
