@@ -1,5 +1,6 @@
 """The manager keeps credits in their policy's status, and the next manager goes on from it."""
 
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.support.credit_installs import install_credits
 from tests.support.managers import World, manager_options, running, world
 from tests.support.waiting import has_condition
 
+from sluice.controllers.credits import THRESHOLD_ANNOTATION
 from sluice.kube.resources import COHORTS, CREDIT_POLICIES
 
 pytestmark = pytest.mark.slow
@@ -33,12 +35,16 @@ def balances(raw: Json) -> dict[str, int]:
     return {a["name"]: int(a["balance"]) for a in raw["status"].get("accounts", ())}
 
 
-async def test_a_ledger_outlives_its_manager(here: World) -> None:
+async def test_a_ledger_outlives_its_manager(here: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     root = f"root-{here.suffix}"
     spec = {"cohortName": root, "settlementPeriod": "10s", "horizon": "10s"}
     options = manager_options(here.namespace)
     async with running(here.client, options):
         name = await here.cluster_wide(CREDIT_POLICIES, "credits", {"spec": spec})
+        await here.patch(
+            CREDIT_POLICIES, name, {"metadata": {"annotations": {THRESHOLD_ANNOTATION: "0"}}}
+        )
         waiting = await here.wait(CREDIT_POLICIES, has_condition("Active", "False"), name)
         active = next(c for c in waiting["status"]["conditions"] if c["type"] == "Active")
         assert active["reason"] == "CohortNotFound"
@@ -54,8 +60,10 @@ async def test_a_ledger_outlives_its_manager(here: World) -> None:
         first = await here.wait(CREDIT_POLICIES, settled(), name)
     assert balances(first)[queue] > 0
     assert has_condition("Settled")(first)
+    assert "credits settled" in caplog.messages
     async with running(here.client, manager_options(here.namespace)):
         later = await here.wait(CREDIT_POLICIES, settled(first["status"]["settledAt"]), name)
+    assert "credits resumed from a checkpoint" in caplog.messages
     conditions = {c["type"]: c["reason"] for c in later["status"]["conditions"]}
     assert conditions["Settled"] == "Resumed"
     # The pool of two cores brings two core-seconds a second: 2,000,000 in the ledger's units.
