@@ -36,6 +36,8 @@ from sluice.engine.events import Observed  # noqa: E402
 from sluice.engine.options import EngineOptions  # noqa: E402
 
 LOOP_STEPS = 1_000_000
+GC_THRESHOLDS = (50_000, 50, 100)
+"""Those of `sluice.controllers.manager`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class Result:
     mode: str
     hold: int
     queues: int
+    busy: int
     cohorts: int
     preemption: bool
     workloads: int
@@ -155,14 +158,20 @@ def _condition(status: str, at_ms: int) -> Condition:
     return Condition(status=status, reason="Bench", at_ms=at_ms // 1000 * 1000)
 
 
+def settle_memory() -> None:
+    """Leave what is there out of garbage collection, as the manager does after its first sync."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+
+
 def run_burst(bench: Bench, hold: int) -> None:
     """Everything is pending; what cycle k admits finishes right after cycle k + hold - 1.
 
     While no heap has a Workload, the oldest that run finish, one cycle's at a time.
     """
     bench.observe(bench.world.workloads)
-    gc.collect()
-    gc.freeze()
+    settle_memory()
     running: deque[list[str]] = deque()
     while bench.is_pending() or running:
         if not bench.is_pending():
@@ -178,8 +187,7 @@ def run_burst(bench: Bench, hold: int) -> None:
 
 def run_timed(bench: Bench) -> None:
     """Arrivals and finishes happen on a virtual clock; cycles run while they are due."""
-    gc.collect()
-    gc.freeze()
+    settle_memory()
     ends: list[tuple[int, str]] = []
     arrivals = deque(bench.world.workloads)
     while True:
@@ -213,6 +221,7 @@ def measure(arguments: argparse.Namespace) -> Result:
         cohorts=arguments.cohorts,
         workloads=arguments.workloads,
         preemption=arguments.preemption,
+        busy=arguments.busy or arguments.queues,
     )
     loop_ms = time_loop_ms()
     is_timed = arguments.mode == "timed"
@@ -230,6 +239,7 @@ def measure(arguments: argparse.Namespace) -> Result:
         mode=arguments.mode,
         hold=arguments.hold,
         queues=arguments.queues,
+        busy=arguments.busy or arguments.queues,
         cohorts=arguments.cohorts,
         preemption=arguments.preemption,
         workloads=len(world.workloads),
@@ -265,6 +275,7 @@ def main() -> None:
     parser.add_argument("--queues", type=int, default=30)
     parser.add_argument("--cohorts", type=int, default=5)
     parser.add_argument("--workloads", type=int, default=15_000, help="in all")
+    parser.add_argument("--busy", type=int, default=0, help="queues with work; 0: all of them")
     parser.add_argument("--preemption", action="store_true")
     parser.add_argument("--mode", choices=("burst", "timed"), default="burst")
     parser.add_argument("--hold", type=int, default=1, help="cycles that a Workload runs (burst)")

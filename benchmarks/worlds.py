@@ -71,20 +71,24 @@ class World:
     """By Workload key."""
 
 
-def generate(*, queues: int, cohorts: int, workloads: int, preemption: bool) -> World:
+def generate(
+    *, queues: int, cohorts: int, workloads: int, preemption: bool, busy: int | None = None
+) -> World:
     """Return a world of Kueue's generators.
 
     Args:
         queues: ClusterQueues, spread evenly over the cohorts.
         cohorts: Cohorts, at least 1.
-        workloads: Workloads in all; each queue gets its even part.
+        workloads: Workloads in all; each queue with work gets its even part.
         preemption: Within queue LowerPriority and reclaim Any, else none.
+        busy: Queues with work, spread over all of them; None: every one.
     """
+    busy = busy or queues
     made: list[Workload] = []
     run_ms: dict[str, int] = {}
     templates = {c.name: _pod_set(c) for c in CLASSES}
-    per_queue = workloads // queues
-    for queue in range(queues):
+    per_queue = workloads // busy
+    for queue in range(0, queues, queues // busy):
         for kind in CLASSES:
             for at in range(per_queue * kind.share // 100):
                 name = f"{kind.name}-{queue:05}-{at:05}"
