@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -22,7 +23,8 @@ def version(
     client: Annotated[bool, typer.Option("--client", help="Only this program's version.")] = False,
 ) -> None:
     """Show the version of this program and of the API server."""
-    print(f"sluice {__version__}")
+    build = " (compiled engine)" if is_engine_compiled() else ""
+    print(f"sluice {__version__}{build}")
     if client:
         return
     try:
@@ -31,6 +33,12 @@ def version(
         if kubeconfig:
             raise
         print(f"Kubernetes unknown: {error}")
+
+
+def is_engine_compiled() -> bool:
+    """Tell whether decisions are taken by compiled code (SLUICE_MYPYC=1 when it was built)."""
+    spec = find_spec("sluice.engine.cycle")
+    return spec is not None and spec.origin is not None and not spec.origin.endswith(".py")
 
 
 async def _server_version(kubeconfig: str | None) -> str:
