@@ -118,7 +118,9 @@ class NodeController:
         """Look when a pod leaves its node, or waits for one."""
         before, now = old.queued, None if new is None else new.queued
         queued = now or before
-        if queued is not None and now != before:
+        if queued is None or now == before:
+            return
+        if now is None or now.is_terminating or _waits_for_its_node(now):
             self.reconciler.add_after(queued.workload_key, BATCH_S)
 
     async def _reconcile(self, key: str) -> Result:
@@ -191,7 +193,7 @@ class NodeController:
 
         That host is recorded as unhealthy, or has been replaced already and is gone or unready.
         """
-        if pod.is_gated or pod.node or pod.is_terminating or not pod.is_pending:
+        if pod.is_terminating or not _waits_for_its_node(pod):
             return False
         host = dict(pod.node_selector).get(names.HOSTNAME_LABEL, "")
         if host in recorded:
@@ -231,6 +233,10 @@ class NodeController:
         except (NotFound, Conflict):
             return  # it moved on; the watch tells what it is now
         self._notes.record(answer, _CONTROLLER, Note(reason="PodTerminatedByKueue", message=_LATE))
+
+
+def _waits_for_its_node(pod: QueuedPod) -> bool:
+    return pod.is_pending and not pod.is_gated and not pod.node
 
 
 def _is_placed(cached: CachedWorkload) -> bool:

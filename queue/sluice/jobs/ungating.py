@@ -235,7 +235,7 @@ def _by_rank(
     limit = min(placement.count, len(by_rank))
     offset = placement.offset + pods[0].offset
     seen: set[int] = set()
-    chosen = []
+    chosen: list[tuple[QueuedPod, Domain]] = []
     for pod in pods:
         if pod.is_terminating:
             continue
@@ -273,7 +273,7 @@ def _one_after_the_other(
     """Return domains filled in their order, with what is running there taken off."""
     taken = Counter(_values(placement, pod) for pod in pods if not pod.is_gated)
     waiting = iter([pod for pod in pods if pod.is_gated and not pod.is_terminating])
-    chosen = []
+    chosen: list[tuple[QueuedPod, Domain]] = []
     for domain in placement.domains:
         for _ in range(domain.count - taken[domain.values]):
             pod = next(waiting, None)
