@@ -29,6 +29,7 @@ WHY_TOPOLOGY: Final = 0
 WHY_UNUSED: Final = 1
 WHY_MAXIMUM: Final = 2
 WHY_NO_MATCH: Final = 3
+WHY_ERROR: Final = 4
 
 
 class Reason:
@@ -36,7 +37,7 @@ class Reason:
 
     Attributes:
         kind: One of the ``WHY_`` values.
-        text: The sentence for `WHY_NO_MATCH` and `WHY_TOPOLOGY`.
+        text: The sentence for `WHY_NO_MATCH`, `WHY_TOPOLOGY` and `WHY_ERROR`.
         amounts: `WHY_UNUSED`: (missing,); `WHY_MAXIMUM`: (earlier pod sets, this one, maximum).
     """
 

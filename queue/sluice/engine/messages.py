@@ -12,6 +12,7 @@ from sluice.api.conditions import PendingReason, PreemptionReason
 from sluice.api.names import PodSetName, ResourceName
 from sluice.api.wire_credit import unit_hours
 from sluice.engine.assignment import (
+    WHY_ERROR,
     WHY_MAXIMUM,
     WHY_NO_MATCH,
     WHY_TOPOLOGY,
@@ -36,6 +37,7 @@ GATED: Final = "Workload requires preemption, but it's gated"
 NOT_READY: Final = "waiting for all admitted workloads to be in PodsReady condition"
 
 _SEVERITY: Final = {
+    WHY_ERROR: PendingReason.NO_MATCHING_FLAVOR,
     WHY_NO_MATCH: PendingReason.NO_MATCHING_FLAVOR,
     WHY_MAXIMUM: PendingReason.EXCEEDS_MAX_QUOTA,
     WHY_UNUSED: PendingReason.WAITING_FOR_QUOTA,
@@ -70,7 +72,7 @@ def sentence(reason: Reason) -> str:
 def reasons_of(assignment: Assignment) -> PodSetReasons:
     """Return the reasons of every pod set that has some, with errors as reasons."""
     return [
-        (r.need.spec.name, [Reason(WHY_NO_MATCH, "", "", r.error)] if r.error else r.reasons)
+        (r.need.spec.name, [Reason(WHY_ERROR, "", "", r.error)] if r.error else r.reasons)
         for r in assignment.pod_sets
         if r.error or r.reasons
     ]
@@ -82,7 +84,9 @@ def explain(reasons: PodSetReasons) -> str:
     for name, why in reasons:
         texts = sorted({sentence(reason) for reason in why} - {""})
         if texts:
-            parts.append(f"couldn't assign flavors to pod set {name}: {', '.join(texts)}")
+            is_error = any(reason.kind == WHY_ERROR for reason in why)
+            verb = "failed to" if is_error else "couldn't"
+            parts.append(f"{verb} assign flavors to pod set {name}: {', '.join(texts)}")
     return "; ".join(parts)
 
 
