@@ -11,12 +11,11 @@ from sluice.engine.assign import Assigner
 from sluice.engine.assignment import FIT
 from sluice.engine.commands import Command, Evict, MarkPending, ReserveQuota
 from sluice.engine.credits.rounds import (
-    ROUNDS_MAX,
     Turn,
     Turns,
     open_turns,
     play,
-    still_holds,
+    rounds_max,
 )
 from sluice.engine.entry import ASSUMED, EVICTED, SKIPPED, WAITING, Entry
 from sluice.engine.flavor_search import FlavorSearch
@@ -36,7 +35,6 @@ from sluice.engine.states import (
 )
 from sluice.engine.topology_step import TopologyStep
 from sluice.engine.tournament import Tournament, classical_order
-from sluice.engine.tree import Tree
 from sluice.engine.waking import Waking
 from sluice.engine.world import World
 
@@ -94,8 +92,8 @@ class Cycle:
         turns = open_turns(entries, world.simulation) if world.credits.is_on else {}
         commands: list[Command] = []
         is_due = self._pass(entries, turns, now_ms, commands)
-        for tree, turn in turns.items():
-            if self._play_rounds(tree, turn, now_ms, commands):
+        for turn in turns.values():
+            if self._play_rounds(turn, now_ms, commands):
                 is_due = True
         if any(isinstance(command, ReserveQuota | Evict) for command in commands):
             self._epoch += 1
@@ -105,14 +103,29 @@ class Cycle:
     def _pass(
         self, entries: list[Entry], turns: Turns, now_ms: int, commands: list[Command]
     ) -> bool:
-        """Process entries, book the admitted ones, requeue the others; True when a cycle is due.
+        """Process entries in their order and conclude; True when another cycle is due.
 
         Entries that still wait for a turn are left where they are.
         """
-        world = self._world
-        processor = Processor(world, self._nominator)
-        start = world.simulation.checkpoint()
+        processor = Processor(self._world, self._nominator)
+        start = self._world.simulation.checkpoint()
         left_out = self._process(processor, [e for e in entries if e.attempt is not None], turns)
+        if turns:
+            waiting = {e for turn in turns.values() for e in turn.contest.waiting()}
+            entries = [entry for entry in entries if entry not in waiting]
+        return self._conclude(processor, start, entries, left_out, now_ms, commands)
+
+    def _conclude(
+        self,
+        processor: Processor,
+        start: tuple[int, int],
+        entries: list[Entry],
+        left_out: list[Entry],
+        now_ms: int,
+        commands: list[Command],
+    ) -> bool:
+        """Book the admitted entries, requeue the others; True when another cycle is due."""
+        world = self._world
         world.simulation.rollback(start)
         world.simulation.commit()
         commands.extend(processor.commands)
@@ -120,9 +133,8 @@ class Cycle:
             commands.extend(admit(world, entry, now_ms))
         is_due = bool(processor.admitted) or processor.preempts
         has_skipped = has_parked = False
-        waiting = {e for turn in turns.values() for e in turn.contest.waiting()}
         for entry in entries:
-            if entry.status in (ASSUMED, EVICTED) or entry in waiting:
+            if entry.status in (ASSUMED, EVICTED):
                 continue
             if entry.attempt is not None and entry.status == WAITING and entry in left_out:
                 entry.status = SKIPPED
@@ -134,37 +146,48 @@ class Cycle:
         is_due = is_due or (has_skipped and has_parked)
         return is_due and not processor.is_blocked
 
-    def _play_rounds(self, tree: Tree, turn: Turn, now_ms: int, commands: list[Command]) -> bool:
+    def _play_rounds(self, turn: Turn, now_ms: int, commands: list[Command]) -> bool:
         """Go on in a tree with credits as long as there are admissions; True when cut short."""
         world = self._world
-        contest = turn.contest
-        for _ in range(ROUNDS_MAX):
+        for _ in range(rounds_max(turn)):
             if not turn.has_admitted:
                 return False
             self._number += 1
             self._nominator.cycle = self._number
-            entries = []
-            for cq in turn.begin_round():
-                head = world.pending.heaps.pop(cq) if cq.is_active else None
-                if head is not None:
-                    self.heads_total += 1
-                    entries.append(self._head(head, cq))
-            for entry in contest.waiting():
-                if not still_holds(entry):
-                    contest.remove(entry)
-                    self._forget_scan(entry)
-                    entries.append(
-                        self._nominator.nominate(entry.wl, entry.cq, holds_quota=entry.holds_quota)
-                    )
-            for entry in entries:
-                turn.enter(entry)
-            inadmissible = [e for e in entries if e.attempt is None]
-            self._pass([*contest.waiting(), *inadmissible], {tree: turn}, now_ms, commands)
+            inadmissible = self._refill(turn)
+            processor = Processor(world, self._nominator)
+            start = world.simulation.checkpoint()
+            while turn.step(processor):
+                pass
+            left_out = turn.take_all() if processor.is_blocked else []
+            entries = [*turn.done, *left_out, *inadmissible]
+            self._conclude(processor, start, entries, left_out, now_ms, commands)
         for entry in turn.take_all():
             self._forget_scan(entry)
-            entry.wl.place = OUTSIDE
-            world.pending.heaps.push(entry.cq, entry.wl)
+            if entry.holds_quota:
+                self._waking.retry_second_pass(entry.wl, now_ms)
+            else:
+                entry.wl.place = OUTSIDE
+                world.pending.heaps.push(entry.cq, entry.wl)
         return True
+
+    def _refill(self, turn: Turn) -> list[Entry]:
+        """Begin a round: take the next heads, nominate others anew; return inadmissible ones."""
+        entries = []
+        for cq in turn.begin_round():
+            head = self._world.pending.heaps.pop(cq) if cq.is_active else None
+            if head is not None:
+                self.heads_total += 1
+                entries.append(self._head(head, cq))
+        for entry in turn.outdated():
+            turn.contest.remove(entry)
+            self._forget_scan(entry)
+            entries.append(
+                self._nominator.nominate(entry.wl, entry.cq, holds_quota=entry.holds_quota)
+            )
+        for entry in entries:
+            turn.enter(entry)
+        return [entry for entry in entries if entry.attempt is None]
 
     def _forget_scan(self, entry: Entry) -> None:
         """Take back the scan progress of a nomination that had no turn."""

@@ -5,8 +5,9 @@ it for projected balances on the present, possibly simulated, state of the tree.
 docs/spec/credits.md 1 and 3. Made by `sluice.engine.credits.service`. Pure.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
 from sluice.api.amount import UNLIMITED
 from sluice.api.records import ResourceGroup
@@ -18,7 +19,11 @@ from sluice.engine.credits.policy import unit_of
 from sluice.engine.credits.restore import COHORT_KIND, QUEUE_KIND
 from sluice.engine.tree import QuotaNode, Tree
 
+if TYPE_CHECKING:
+    from sluice.engine.credits.contest import Win
+
 _THOUSAND: Final = 1000
+_WINS_MAX: Final = 64
 
 
 def kind_of(node: QuotaNode) -> str:
@@ -48,12 +53,13 @@ class Book:
         accounts: By node of the present tree; the root has none.
         priced: Billed flavor-resources with a weight: (number, weight in thousandths, unit).
         names_bytes: Length of all names that the status repeats per account.
-        losses_count: How often credits decided between two accounts, for metrics.
+        losses_count: How often a Workload that got nothing was told so, for metrics.
+        wins: The latest admissions, to tell those that wait what they lost by.
     """
 
     __slots__ = (
         "_base", "_base_ms", "_billed", "_priced_period", "accounts", "ledger", "losses_count",
-        "names_bytes", "policy", "priced", "tree",
+        "names_bytes", "policy", "priced", "tree", "wins",
     )  # fmt: skip
 
     def __init__(self, policy: CreditPolicy, ledger: Ledger) -> None:
@@ -64,6 +70,7 @@ class Book:
         self.priced: list[tuple[int, int, int]] = []
         self.losses_count = 0
         self.names_bytes = 0
+        self.wins: deque[Win] = deque(maxlen=_WINS_MAX)
         self._billed: dict[int, FlavorResource] = {}
         self._priced_period = -1
         self._base: dict[QuotaNode, int] = {}
@@ -82,6 +89,7 @@ class Book:
         covered, billed = _covered(groups)
         ledger.cover(covered)
         self.tree = tree
+        self.wins.clear()
         tree.book = self
         self._billed = {number: pair for number, pair in enumerate(tree.pairs) if pair in billed}
         wanted = {identity_of(node): node for node in tree.nodes if node.parent is not None}

@@ -12,7 +12,7 @@ from sluice.engine.credits.book import Book, kind_of
 from sluice.engine.entry import Entry
 from sluice.engine.fairshare import Share, share
 from sluice.engine.simulation import Simulation
-from sluice.engine.states import WorkloadState
+from sluice.engine.states import RESERVED, WorkloadState
 from sluice.engine.tree import QuotaNode
 
 _Key = tuple[bool, bool, bool, int, Share, int, int, str, str]
@@ -38,11 +38,26 @@ class CreditLoss(NamedTuple):
     theirs: int
 
 
+class Win(NamedTuple):
+    """An admission, to tell those that wait what they lost by.
+
+    Attributes:
+        keys: By cohort above its queue, what it was compared by.
+        taken: The flavor-resources with a weight that it took.
+    """
+
+    wl: WorkloadState
+    at_ms: int
+    path: list[QuotaNode]
+    keys: dict[QuotaNode, _Key]
+    taken: list[int]
+
+
 @final
 class Contest:
     """The entries of one tree that still wait for their turn."""
 
-    __slots__ = ("_best", "_keys", "_members", "_order", "_simulation", "book", "entries")
+    __slots__ = ("_below", "_best", "_keys", "_members", "_order", "_simulation", "book", "entries")
 
     def __init__(self, book: Book, simulation: Simulation) -> None:
         self.book = book
@@ -50,8 +65,9 @@ class Contest:
         """By ClusterQueue: its head, and before it Workloads in their second pass."""
         self._simulation = simulation
         self._members: dict[QuotaNode, dict[QuotaNode, None]] = {}
+        self._below: dict[QuotaNode, dict[Entry, None]] = {}
         self._order: list[QuotaNode] = []
-        self._keys: dict[tuple[Entry, QuotaNode], _Key] = {}
+        self._keys: dict[Entry, dict[QuotaNode, _Key]] = {}
         self._best: dict[QuotaNode, Entry | None] = {}
 
     def add(self, entry: Entry) -> None:
@@ -66,6 +82,7 @@ class Contest:
                 # Deeper cohorts are decided first.
                 self._order.sort(key=lambda n: -len(n.path))
             members[child] = None
+            self._below.setdefault(child, {})[entry] = None
             self._best.pop(cohort, None)
 
     def waiting(self) -> list[Entry]:
@@ -84,22 +101,24 @@ class Contest:
         return winner
 
     def remove(self, entry: Entry) -> None:
-        """Take an entry out of the contest; its keys stay known for `note_losses`."""
+        """Take an entry out of the contest; its keys stay known until its queue changes."""
         node = entry.cq.node
         waiting = self.entries[node]
         waiting.remove(entry)
         if not waiting:
             del self.entries[node]
-        for cohort in node.path[:-1]:
+        for cohort, child in pairwise(node.path):
+            self._below[child].pop(entry, None)
             self._best.pop(cohort, None)
 
     def changed(self, node: QuotaNode) -> None:
         """Note that usage changed at a ClusterQueue and above it."""
-        path = set(node.path)
-        for entry, cohort in list(self._keys):
-            if entry.cq.node.path[len(cohort.path)] in path:
-                del self._keys[(entry, cohort)]
-                self._best.pop(cohort, None)
+        for cohort, child in pairwise(node.path):
+            self._best.pop(cohort, None)
+            for entry in self._below.get(child, ()):
+                keys = self._keys.get(entry)
+                if keys is not None:
+                    keys.pop(cohort, None)
 
     def _winner(self, cohort: QuotaNode) -> Entry | None:
         best: Entry | None = None
@@ -117,26 +136,25 @@ class Contest:
         return best
 
     def _key(self, entry: Entry, cohort: QuotaNode) -> _Key:
-        key = self._keys.get((entry, cohort))
+        keys = self._keys.get(entry)
+        key = None if keys is None else keys.get(cohort)
         if key is None:
-            self._record_keys(entry)
-            key = self._keys[(entry, cohort)]
+            key = self._record_keys(entry)[cohort]
         return key
 
-    def _record_keys(self, entry: Entry) -> None:
+    def _record_keys(self, entry: Entry) -> dict[QuotaNode, _Key]:
         """Work out the keys of an entry at every cohort above its queue."""
         path = entry.cq.node.path
         # The balance is compared without the entry's usage, everything else with it.
         balances = [self.book.projected(child) for child in path[1:]]
-        priced = [
-            fr for fr, value in entry.assignment.used.items() if value and self.book.is_priced(fr)
-        ]
+        priced = self._priced(entry)
+        keys: dict[QuotaNode, _Key] = {}
         point = self._simulation.checkpoint()
         self._simulation.add(entry.cq.node, entry.quota())
         wl = entry.wl
         for (cohort, child), balance in zip(pairwise(path), balances, strict=True):
             borrows = any(child.usage[fr] > child.quota[fr] for fr in priced)
-            self._keys[(entry, cohort)] = (
+            keys[cohort] = (
                 not entry.holds_quota,
                 not entry.is_preemptor,
                 borrows,
@@ -148,26 +166,57 @@ class Contest:
                 wl.key,
             )
         self._simulation.rollback(point)
+        self._keys[entry] = keys
+        return keys
 
-    def note_losses(self, winner: Entry) -> None:
-        """Remember who waits behind an admitted entry because of credits; before `changed`."""
-        path = winner.cq.node.path
-        for entry in self.waiting():
-            other = entry.cq.node.path
-            at = 0
-            while at + 1 < min(len(path), len(other)) and path[at + 1] is other[at + 1]:
-                at += 1
-            if at + 1 >= min(len(path), len(other)):
+    def note_win(self, entry: Entry) -> None:
+        """Remember an admission; before `changed`."""
+        keys = {cohort: self._key(entry, cohort) for cohort in entry.cq.node.path[:-1]}
+        now_ms, path = self.book.ledger.now_ms, entry.cq.node.path
+        self.book.wins.append(Win(entry.wl, now_ms, path, keys, self._priced(entry)))
+
+    def _priced(self, entry: Entry) -> list[int]:
+        used = entry.assignment.used
+        return [fr for fr, value in used.items() if value and self.book.is_priced(fr)]
+
+    def note_loss(self, entry: Entry) -> None:
+        """Find out whether an entry that got nothing went after another one because of credits."""
+        wl = entry.wl
+        wl.credit_loss = None
+        path = entry.cq.node.path
+        for win in reversed(self.book.wins):
+            if win.wl.place != RESERVED or win.at_ms < wl.queued_ms:
                 continue
-            cohort = path[at]
-            ahead, behind = self._key(winner, cohort), self._key(entry, cohort)
-            if ahead[:3] == behind[:3] and ahead[2] and ahead[3] < behind[3]:
+            at = 0
+            while at + 1 < min(len(path), len(win.path)) and path[at + 1] is win.path[at + 1]:
+                at += 1
+            if at + 1 >= min(len(path), len(win.path)) or path[at] is not win.path[at]:
+                continue
+            ahead, child = win.keys[path[at]], path[at + 1]
+            mine = self.book.projected(child)
+            if ahead[2] and mine < -ahead[3] and self._would_borrow(entry, child, win.taken):
                 self.book.losses_count += 1
-                node = path[at + 1]
-                entry.wl.credit_loss = CreditLoss(
-                    winner=winner.wl,
-                    ahead=f"{kind_of(node)} {node.name}",
-                    cohort=cohort.name,
-                    mine=-behind[3],
+                wl.credit_loss = CreditLoss(
+                    winner=win.wl,
+                    ahead=f"{kind_of(win.path[at + 1])} {win.path[at + 1].name}",
+                    cohort=path[at].name,
+                    mine=mine,
                     theirs=-ahead[3],
                 )
+                return
+
+    def _would_borrow(self, entry: Entry, node: QuotaNode, taken: list[int]) -> bool:
+        """Tell whether an entry would have had to borrow what another one took."""
+        tree = self.book.tree
+        assert tree is not None
+        for fr in taken:
+            resource = tree.pairs[fr][1]
+            needed = sum(
+                total
+                for need in entry.wl.needs
+                for name, total in zip(need.names, need.totals, strict=True)
+                if name == resource
+            )
+            if needed and node.usage[fr] + needed > node.quota[fr]:
+                return True
+        return False

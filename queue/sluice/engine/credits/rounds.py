@@ -19,6 +19,9 @@ from sluice.engine.tree import Tree, available
 
 ROUNDS_MAX: Final = 64
 """Rounds of one tree in one cycle, so that a cycle stays short; the next cycle goes on."""
+_ROUNDS_MIN: Final = 4
+_LOOKS_MAX: Final = 20_000
+"""Looks at waiting heads in one cycle: a round looks at each of them."""
 
 
 @final
@@ -28,14 +31,17 @@ class Turn:
     Attributes:
         has_admitted: This round admitted a Workload: the round is over.
         played: ClusterQueues whose entry had its turn in this round.
+        done: Those entries.
     """
 
-    __slots__ = ("contest", "has_admitted", "played")
+    __slots__ = ("_simple", "contest", "done", "has_admitted", "played")
 
     def __init__(self, contest: Contest) -> None:
         self.contest = contest
         self.has_admitted = False
         self.played: dict[str, ClusterQueueState] = {}
+        self.done: list[Entry] = []
+        self._simple: dict[Entry, bool] = {}
 
     def enter(self, entry: Entry) -> None:
         """Let an entry take part; one that may not be admitted leaves its place to the next."""
@@ -53,9 +59,12 @@ class Turn:
             return False
         processor.process(winner)
         self.played[winner.cq.name] = winner.cq
-        if winner.status == ASSUMED and not winner.holds_quota:
+        self.done.append(winner)
+        if winner.status != ASSUMED:
+            self.contest.note_loss(winner)
+        elif not winner.holds_quota:
             self.has_admitted = True
-            self.contest.note_losses(winner)
+            self.contest.note_win(winner)
         self.contest.changed(winner.cq.node)
         return True
 
@@ -64,10 +73,26 @@ class Turn:
         played = list(self.played.values())
         self.has_admitted = False
         self.played = {}
+        self.done = []
         for cq in played:
             # What was booked for the length of the last round only is gone.
             self.contest.changed(cq.node)
         return played
+
+    def outdated(self) -> list[Entry]:
+        """Return the waiting entries that must be nominated anew after an admission.
+
+        Usage has only grown since. An entry that fits on the first flavor of each search, without
+        anything else to find out, gets the same answer as long as it fits there.
+        """
+        found = []
+        for entry in self.contest.waiting():
+            is_simple = self._simple.get(entry)
+            if is_simple is None:
+                is_simple = self._simple[entry] = _is_simple(entry)
+            if not is_simple or not _fits(entry):
+                found.append(entry)
+        return found
 
     def take_all(self) -> list[Entry]:
         """Take the entries that wait out of the contest."""
@@ -118,12 +143,21 @@ def play(processor: Processor, queue: Iterator[Entry], turns: Turns, left_out: l
             left_out.extend(turn.take_all())
 
 
-def still_holds(entry: Entry) -> bool:
-    """Tell whether nominating an entry again would come to the same, after others were admitted.
+def rounds_max(turn: Turn) -> int:
+    """Return how many rounds a tree may play in one cycle."""
+    return max(_ROUNDS_MIN, min(ROUNDS_MAX, _LOOKS_MAX // (1 + len(turn.contest.entries))))
 
-    Usage has only grown since. An entry that fits on the first flavor of each search, without
-    anything else to find out, gets the same answer as long as it fits there.
-    """
+
+def _fits(entry: Entry) -> bool:
+    node = entry.cq.node
+    for fr, value in entry.assignment.used.items():  # noqa: SIM110  (hot: a generator costs more)
+        if value > available(node, fr):
+            return False
+    return True
+
+
+def _is_simple(entry: Entry) -> bool:
+    """Tell whether an entry's nomination only depends on whether it fits where it did."""
     attempt = entry.attempt
     if entry.assignment.mode != FIT or attempt is None or entry.topology or entry.holds_quota:
         return False
@@ -139,4 +173,4 @@ def still_holds(entry: Entry) -> bool:
         for resource, choice in pod_set.flavors.items():
             if groups[cq.group_of[resource]].flavors[0].name != choice.flavor:
                 return False
-    return all(value <= available(cq.node, fr) for fr, value in entry.assignment.used.items())
+    return True
