@@ -66,7 +66,7 @@ def unhealthy(workload: Json) -> list[str]:
     return [node["name"] for node in workload["status"].get("unhealthyNodes") or ()]
 
 
-async def test_a_node_that_is_gone_is_replaced(here: World) -> None:
+async def test_a_node_that_is_gone_is_replaced(here: World, control_plane: ControlPlane) -> None:
     async with running(here.client, manager_options(here.namespace)):
         await topology_queue(here)
         await topology_job(here, "one", ANYWHERE, pods=2, cpu="2", completionMode="Indexed")
@@ -79,8 +79,10 @@ async def test_a_node_that_is_gone_is_replaced(here: World) -> None:
         assert has_condition("Admitted")(replaced)
         assert not has_condition("Evicted")(replaced)
         (found,) = set(assigned(replaced)) - {kept}
+        if control_plane.name != "real":
+            return
+        # Once is enough: Kubernetes makes the next pod ten seconds after one was lost.
         await drop(here, "one", lost)
-        # Kubernetes makes the next pod ten seconds after one was lost.
         await here.wait(
             resources.PODS,
             lambda pod: (
