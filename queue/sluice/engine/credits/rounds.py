@@ -20,7 +20,7 @@ from sluice.engine.tree import Tree, available
 ROUNDS_MAX: Final = 64
 """Rounds of one tree in one cycle, so that a cycle stays short; the next cycle goes on."""
 _ROUNDS_MIN: Final = 4
-_LOOKS_MAX: Final = 20_000
+_LOOKS_MAX: Final = 40_000
 """Looks at waiting heads in one cycle: a round looks at each of them."""
 
 

@@ -10,7 +10,7 @@ from tests.support.harness import Harness, queues
 from sluice.api import wire_credit
 from sluice.api.names import CohortName
 from sluice.api.records import Kind
-from sluice.api.records_credit import UNIT_HOUR, AccountId, AccountState
+from sluice.api.records_credit import UNIT_HOUR, AccountId, AccountState, OwnQuota
 from sluice.engine.credits import queries, service
 
 CREDITS = "credits"
@@ -217,3 +217,44 @@ def test_another_tree_means_other_accounts() -> None:
     book = harness.engine.credits.book(CREDITS)
     assert book is not None
     assert [a.id.name for a in book.accounts.values()] == ["B"]
+
+
+def resumed(days: float, *, was_active: bool) -> Harness:
+    """A ledger whose checkpoint is some days old, of a pool of two cores."""
+    harness = Harness(*queues(cohort("R", cpu="2"), cq("A", "R", cpu="0")))
+    saved = policy(balances={"A": 3}).checkpoint
+    assert saved is not None
+    saved = replace(
+        saved,
+        settled_ms=saved.settled_ms - round(days * 24 * HOUR_MS),
+        own=(OwnQuota("R", "default", "cpu", 2000),),
+    )
+    harness.observe(replace(policy(), checkpoint=saved, was_active=was_active))
+    harness.cycle()
+    return harness
+
+
+def test_the_time_of_a_restart_counts() -> None:
+    assert balance(resumed(0.5, was_active=True), "A") == 3 + 2 * 12
+
+
+def test_of_a_long_absence_the_last_day_counts() -> None:
+    harness = resumed(3, was_active=True)
+    assert balance(harness, "A") == 3 + 2 * 24
+    first = harness.engine.credits.take_settlements()[0].settlement
+    assert first.skipped_ms == 48 * HOUR_MS
+
+
+def test_time_in_which_a_policy_was_inert_does_not_count() -> None:
+    assert balance(resumed(0.5, was_active=False), "A") == 3
+
+
+def test_leading_again_goes_on_from_what_another_manager_wrote() -> None:
+    harness = Harness(*queues(cq("A", "R", cpu="1")), policy(balances={"A": 1}))
+    harness.cycle()
+    harness.observe(replace(policy(balances={"A": 7}), resource_version="2"))
+    harness.cycle()
+    assert balance(harness, "A") == 1
+    harness.engine.credits.restart()
+    harness.cycle()
+    assert balance(harness, "A") == 7
