@@ -1,78 +1,23 @@
-"""``sluice up`` and ``sluice demo`` as a person runs them: start, use, end, nothing left."""
+"""``sluice demo`` as a person runs it: start, watch, end or interrupt, nothing left."""
 
 import asyncio
 import os
+import pty
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import termios
 from pathlib import Path
 
 import pytest
-from tests.support.kubectl import Kubectl, find_kubectl
+from tests.support.commands import environment, left, line_with, rest_of, sluice
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-LINE_S_MAX = 60.0
-END_S_MAX = 150.0
 PLAIN_WIDTH = 120
 BOTH = [
     pytest.param((), id="embedded"),
     pytest.param(("--real",), id="real", marks=pytest.mark.real),
 ]
-
-
-@asynccontextmanager
-async def sluice(temporary: Path, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a command with a temporary folder and home of its own; kill it if it is still there."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "sluice.cli.main",
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env={**_binaries(), "TMPDIR": str(temporary), "HOME": str(temporary)},
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        # The pipe's transport must be closed before its loop is.
-        process._transport.close()  # type: ignore[attr-defined]
-
-
-def _binaries() -> dict[str, str]:
-    """Return the environment with the cache of the real programs named, since HOME changes."""
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return {**os.environ, "XDG_CACHE_HOME": cache}
-
-
-async def line_with(process: asyncio.subprocess.Process, text: str) -> str:
-    """Return the first line of the output that contains a text."""
-    assert process.stdout is not None
-    seen: list[str] = []
-    async with asyncio.timeout(LINE_S_MAX):
-        while data := await process.stdout.readline():
-            line = data.decode()
-            seen.append(line)
-            if text in line:
-                return line
-    pytest.fail(f"no line with {text!r}:\n{''.join(seen)}")
-
-
-async def rest_of(process: asyncio.subprocess.Process) -> str:
-    """Return the rest of the output of a program that ends by itself."""
-    async with asyncio.timeout(END_S_MAX):
-        output, _ = await process.communicate()
-    return output.decode()
-
-
-def left(temporary: Path) -> set[str]:
-    """Return what a command left in its temporary folder and home, kubectl's cache apart."""
-    return {path.name for path in temporary.iterdir()} - {"kubectl", "mine"}
 
 
 @pytest.mark.parametrize("flags", BOTH)
@@ -86,51 +31,55 @@ async def test_the_demo_ends_by_itself_with_a_summary(tmp_path: Path, flags: tup
     assert 'admission webhook "vjob.kb.io" denied the request' in summary
     assert "(20) > maximum capacity (16)" in summary, "a reason is shown in full once"
     assert max(map(len, output.splitlines())) <= PLAIN_WIDTH
+    for unwanted in ("Traceback", "WARNING", "ERROR"):
+        assert unwanted not in output
     assert left(tmp_path) == set()
 
 
 @pytest.mark.parametrize("flags", BOTH)
-async def test_the_demo_cleans_up_when_interrupted(tmp_path: Path, flags: tuple[str]) -> None:
+@pytest.mark.parametrize("moment", ["control plane", "installing", "running", "finetune"])
+async def test_the_demo_cleans_up_when_interrupted(
+    tmp_path: Path, flags: tuple[str], moment: str
+) -> None:
+    moment = "etcd" if flags and moment == "control plane" else moment
     async with sluice(tmp_path, "demo", *flags) as process:
-        await line_with(process, "running")
+        await line_with(process, moment)
         process.send_signal(signal.SIGINT)
         output = await rest_of(process)
     assert process.returncode == 130, output
-    assert "Traceback" not in output
+    for unwanted in ("Traceback", "WARNING", "ERROR"):
+        assert unwanted not in output
+    assert output.endswith("interrupted; everything is stopped and removed\n")
     assert left(tmp_path) == set()
 
 
-@pytest.mark.parametrize("flags", BOTH)
-async def test_up_serves_until_it_is_ended(tmp_path: Path, flags: tuple[str]) -> None:
-    kubeconfig = tmp_path / "mine" / "kubeconfig"
-    arguments = ("up", "--kubeconfig", str(kubeconfig), "--nodes", "3", *flags)
-    async with sluice(tmp_path, *arguments) as process:
-        assert str(kubeconfig) in await line_with(process, "kubeconfig")
-        await line_with(process, "Ctrl-C")
-        assert kubeconfig.stat().st_mode & 0o077 == 0, "others may not read the credentials"
-        home = tmp_path / "kubectl"
-        kubectl = Kubectl(program=find_kubectl(), kubeconfig=kubeconfig, home=home)
-        nodes = await kubectl("get", "nodes", "-o", "name")
-        assert nodes.split() == ["node/node-0", "node/node-1", "node/node-2"]
-        process.send_signal(signal.SIGTERM)
-        output = await rest_of(process)
-    assert process.returncode == 0, output
+async def test_at_a_terminal_the_demo_shows_progress_and_gives_the_cursor_back(
+    tmp_path: Path,
+) -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 80))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "sluice.cli.main", "demo",
+        stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        env=environment(tmp_path, TERM="xterm-256color"),
+    )  # fmt: skip
+    os.close(slave)
+    reading = asyncio.create_task(asyncio.to_thread(read_until, master, "pretrain"))
+    shown = await reading
+    process.send_signal(signal.SIGINT)
+    shown += await asyncio.to_thread(read_until, master, "interrupted")
+    await process.wait()
+    os.close(master)
+    assert process.returncode == 130
+    assert "installing CRDs and webhooks" in shown
+    assert "QUEUE" in shown
+    assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l"), "the cursor is back"
     assert left(tmp_path) == set()
 
 
-async def test_a_taken_port_is_named(tmp_path: Path) -> None:
-    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server, sluice(tmp_path, "up", "--port", str(port)) as process:
-        output = await rest_of(process)
-    assert process.returncode == 2
-    assert f"error: --port {port}: " in output
-
-
-async def test_a_kubeconfig_of_the_user_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / ".kube" / "config"
-    async with sluice(tmp_path, "up", "--kubeconfig", str(path)) as process:
-        output = await rest_of(process)
-    assert process.returncode == 2, output
-    assert ".kube" in output
-    assert not path.exists()
+def read_until(master: int, text: str) -> str:
+    """Read a terminal until a text has come; the test's own timeout ends a wait in vain."""
+    shown = ""
+    while text not in shown:
+        shown += os.read(master, 65536).decode(errors="replace")
+    return shown
