@@ -133,9 +133,10 @@ class Board:
     def _jobs(self, rows: Sequence[Row], width: int) -> RenderableType:
         table = _table()
         table.width = width
-        for name in ("JOB", "TEAM", "GPUS", "STATE"):
+        # As wide as what will come, so that columns stay where they are.
+        for name, width_min in (("JOB", 8), ("TEAM", 8), ("GPUS", 4), ("STATE", 9)):
             justify: JustifyMethod = "right" if name == "GPUS" else "left"
-            table.add_column(name, justify=justify, no_wrap=True, min_width=len(name))
+            table.add_column(name, justify=justify, no_wrap=True, min_width=width_min)
         table.add_column("WHY", no_wrap=True, overflow=self._overflow, ratio=1)
         for row in rows:
             state = Text(row.state, style=_STYLES.get(row.state, ""))
