@@ -67,15 +67,13 @@ class Credits:
     Attributes:
         is_on: There is a policy, active or not.
         is_dirty: Policies or trees changed: books are to be bound anew before time moves on.
-        accounts_max: Accounts of one ledger, frozen ones included.
-        status_bytes_max: Size of a status as JSON.
         history: Returns changes of usage below a root since a time that objects still show.
     """
 
     __slots__ = (
         "_books", "_changes", "_forest", "_is_started", "_now_ms", "_policies",
         "_resumptions", "_settle_trees", "_settlements", "_states", "_trees",
-        "accounts_max", "history", "is_dirty", "status_bytes_max",
+        "history", "is_dirty",
     )  # fmt: skip
 
     def __init__(
@@ -106,8 +104,6 @@ class Credits:
         self._now_ms = 0
         self.is_dirty = False
         self.history: History = _no_history
-        self.accounts_max = ACCOUNTS_MAX
-        self.status_bytes_max = STATUS_BYTES_MAX
 
     @property
     def is_on(self) -> bool:
@@ -302,15 +298,15 @@ class Credits:
         """Return why a ledger can't be kept in a status, None when it can (section 4)."""
         ledger = book.ledger
         count = len(book.accounts) + len(ledger.frozen)
-        if count > self.accounts_max:
-            return f"{count} accounts are more than the {self.accounts_max} that a status can hold"
-        if size_bound(count, len(book.priced), book.names_bytes) <= self.status_bytes_max:
+        if count > ACCOUNTS_MAX:
+            return f"{count} accounts are more than the {ACCOUNTS_MAX} that a status can hold"
+        if size_bound(count, len(book.priced), book.names_bytes) <= STATUS_BYTES_MAX:
             return None
         saved = queries.checkpoint(ledger)
         size = 0 if saved is None else encoded_size(saved)
-        if size <= self.status_bytes_max:
+        if size <= STATUS_BYTES_MAX:
             return None
-        return f"The status would have {size} bytes of JSON, more than {self.status_bytes_max}"
+        return f"The status would have {size} bytes of JSON, more than {STATUS_BYTES_MAX}"
 
     # Answers ----------------------------------------------------------------------------------
 
