@@ -173,6 +173,7 @@ def _set_suspended(
             is_probed=True,
         ):
             notices.append(Notice(reason="Suspended", note="Job suspended"))
+            status.pop("startTime", None)
         return
     has_condition = any(condition["type"] == SUSPENDED for condition in conditions)
     if has_condition and records.set_condition(

@@ -185,6 +185,9 @@ TIMES = {"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:0
         ({"failed": 2}, {"failed": 1}, "cannot decrease the failed counter"),
         ({"startTime": TIMES["startTime"]}, {"startTime": TIMES["completionTime"]},
          "field is immutable for unsuspended job once set"),
+        ({"startTime": TIMES["startTime"], "conditions": [condition("Suspended")]},
+         {"startTime": TIMES["completionTime"],
+          "conditions": [{"type": "Suspended", "status": "False"}]}, ""),
     ],
 )  # fmt: skip
 def test_rules_of_a_jobs_status(before: Any, after: Any, expected: str) -> None:

@@ -8,6 +8,7 @@ from tests.unit.local.standins.conftest import NAMESPACE, OPTIONS, Cluster, stan
 
 from sluice.kube.client import PatchType
 from sluice.kube.resources import BATCH_JOBS, EVENTS, PODS
+from sluice.local.standins import KubeletOptions, StandInOptions
 
 pytestmark = pytest.mark.slow
 DONE = has_condition("Complete")
@@ -53,6 +54,33 @@ async def test_a_suspended_job_waits(cluster: Cluster) -> None:
     running = await cluster.job(active(1))
     assert has_condition("Suspended", "False", "JobResumed")(running)
     assert running["status"]["startTime"]
+
+
+async def test_a_job_that_is_stopped_and_goes_on_starts_anew_and_ends(cluster: Cluster) -> None:
+    await cluster.create_job(template=template(run="0.5s"))
+    await cluster.job(active(1))
+    await patch(cluster, {"spec": {"suspend": True}})
+    rested = await cluster.job(has_condition("Suspended"))
+    assert "startTime" not in rested["status"], "its deadline is not running"
+    await patch(cluster, {"spec": {"suspend": False}})
+    done = await cluster.job(DONE)
+    assert has_condition("Suspended", "False", "JobResumed")(done)
+    assert done["status"]["startTime"]
+
+
+async def test_pods_that_do_not_say_how_long_they_run_may_get_a_default(bare: Cluster) -> None:
+    async with standing_in(bare.client, StandInOptions(kubelets=KubeletOptions(run_s=0.05))):
+        await bare.create_job(template=template(run=None))
+        await bare.job(DONE)
+        container = {"name": "c", "image": "i"}
+        # To be restarted when it ends, so it is meant to go on.
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+        await bare.client.create(PODS, NAMESPACE, {**pod, "spec": {"containers": [container]}})
+        await bare.pod(lambda item: item["status"]["phase"] == "Running")
+        await bare.create_job("later", template=template(run=None))
+        await bare.job(DONE, "later")
+        phases = {item["metadata"]["name"]: item["status"]["phase"] for item in await bare.pods()}
+        assert phases["p"] == "Running"
 
 
 async def test_suspending_deletes_pods_without_counting_them_as_failed(cluster: Cluster) -> None:

@@ -111,6 +111,15 @@ def is_true(obj: View, condition_type: str) -> bool:
     )
 
 
+def is_false(obj: View, condition_type: str) -> bool:
+    """Tell whether a Job has a condition with status False."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(
+        condition.get("type") == condition_type and condition.get("status") == "False"
+        for condition in conditions
+    )
+
+
 def _validate_status(new: View, old: View) -> list[Cause]:
     status, before = new.get("status") or {}, old.get("status") or {}
     if same(status, before):
@@ -131,7 +140,9 @@ def _validate_status(new: View, old: View) -> list[Cause]:
             detail = f"cannot decrease the {field} counter"
             found.append(causes.invalid(f"status.{field}", status.get(field, 0), detail))
     started = before.get("startTime")
-    if started and started != status.get("startTime") and not new["spec"].get("suspend"):
+    is_resuming = is_true(old, "Suspended") and is_false(new, "Suspended")
+    is_fixed = not new["spec"].get("suspend") and not is_resuming
+    if started and started != status.get("startTime") and is_fixed:
         detail = "field is immutable for unsuspended job once set"
         found.append(causes.invalid("status.startTime", status.get("startTime"), detail))
     return found
