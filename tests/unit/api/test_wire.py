@@ -44,60 +44,55 @@ def quota(name: str, nominal: str, **limits: str) -> dict[str, str]:
     return {"name": name, "nominalQuota": nominal, **limits}
 
 
+FULL_QUEUE = {
+    "resourceGroups": [
+        {
+            "coveredResources": ["cpu", "memory"],
+            "flavors": [
+                {
+                    "name": "f",
+                    "resources": [
+                        quota("cpu", "1500m", borrowingLimit="1", lendingLimit="500m"),
+                        quota("memory", "1Gi"),
+                    ],
+                }
+            ],
+        }
+    ],
+    "cohortName": "c",
+    "queueingStrategy": "StrictFIFO",
+    "namespaceSelector": {
+        "matchLabels": {"a": "b"},
+        "matchExpressions": [{"key": "k", "operator": "Exists"}],
+    },
+    "flavorFungibility": {
+        "whenCanBorrow": "TryNextFlavor",
+        "whenCanPreempt": "Preempt",
+        "preference": "PreemptionOverBorrowing",
+    },
+    "preemption": {
+        "withinClusterQueue": "LowerOrNewerEqualPriority",
+        "reclaimWithinCohort": "Any",
+        "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 7},
+    },
+    "admissionChecksStrategy": {
+        "admissionChecks": [{"name": "x", "onFlavors": ["f"]}, {"name": "y"}]
+    },
+    "stopPolicy": "Hold",
+    "fairSharing": {"weight": "500m"},
+    "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"},
+    "concurrentAdmissionPolicy": {
+        "migration": {
+            "mode": "RetainFirstAdmission",
+            "constraints": {"lastAcceptableFlavorName": "f"},
+        }
+    },
+}
+
+
 def test_a_full_cluster_queue() -> None:
-    record = wire.decode(
-        obj(
-            "ClusterQueue",
-            {
-                "resourceGroups": [
-                    {
-                        "coveredResources": ["cpu", "memory"],
-                        "flavors": [
-                            {
-                                "name": "f",
-                                "resources": [
-                                    quota("cpu", "1500m", borrowingLimit="1", lendingLimit="500m"),
-                                    quota("memory", "1Gi"),
-                                ],
-                            }
-                        ],
-                    }
-                ],
-                "cohortName": "c",
-                "queueingStrategy": "StrictFIFO",
-                "namespaceSelector": {
-                    "matchLabels": {"a": "b"},
-                    "matchExpressions": [{"key": "k", "operator": "Exists"}],
-                },
-                "flavorFungibility": {
-                    "whenCanBorrow": "TryNextFlavor",
-                    "whenCanPreempt": "Preempt",
-                    "preference": "PreemptionOverBorrowing",
-                },
-                "preemption": {
-                    "withinClusterQueue": "LowerOrNewerEqualPriority",
-                    "reclaimWithinCohort": "Any",
-                    "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 7},
-                },
-                "admissionChecksStrategy": {
-                    "admissionChecks": [{"name": "x", "onFlavors": ["f"]}, {"name": "y"}]
-                },
-                "stopPolicy": "Hold",
-                "fairSharing": {"weight": "500m"},
-                "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"},
-                "concurrentAdmissionPolicy": {
-                    "migration": {
-                        "mode": "RetainFirstAdmission",
-                        "constraints": {"lastAcceptableFlavorName": "f"},
-                    }
-                },
-            },
-            uid="u",
-            resourceVersion="7",
-            generation=3,
-            deletionTimestamp=AT,
-        )
-    )
+    meta = {"uid": "u", "resourceVersion": "7", "generation": 3, "deletionTimestamp": AT}
+    record = wire.decode(obj("ClusterQueue", FULL_QUEUE, **meta))
     assert isinstance(record, ClusterQueue)
     (group,) = record.resource_groups
     cpu, memory = group.flavors[0].resources

@@ -20,80 +20,84 @@ def obj(kind: str, spec: Any = None, status: Any = None, **meta: Any) -> dict[st
     }
 
 
-def full_workload() -> dict[str, Any]:
-    condition = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"}
-    return obj(
-        "Workload",
+QUOTA_RESERVED = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"}
+SPEC = {
+    "queueName": "lq",
+    "priority": 5,
+    "active": False,
+    "podSets": [
         {
-            "queueName": "lq",
-            "priority": 5,
-            "active": False,
-            "podSets": [
-                {
-                    "name": "main",
-                    "count": 3,
-                    "minCount": 1,
-                    "template": {"spec": {"containers": [{"name": "c"}]}},
-                    "topologyRequest": {
-                        "required": "rack",
-                        "podSetSliceRequiredTopology": "host",
-                        "podSetSliceSize": 2,
-                        "podSetGroupName": "g",
-                    },
-                },
-                {
-                    "template": {"spec": {}},
-                    "topologyRequest": {
-                        "podsetSliceRequiredTopologyConstraints": [{"topology": "a", "size": 4}]
-                    },
-                },
-            ],
-            "preemptionGates": [{"name": "open"}, {"name": "shut"}],
+            "name": "main",
+            "count": 3,
+            "minCount": 1,
+            "template": {"spec": {"containers": [{"name": "c"}]}},
+            "topologyRequest": {
+                "required": "rack",
+                "podSetSliceRequiredTopology": "host",
+                "podSetSliceSize": 2,
+                "podSetGroupName": "g",
+            },
         },
         {
-            "conditions": [{**condition, "lastTransitionTime": AT, "message": "m"}],
-            "admission": {
-                "clusterQueue": "q",
-                "podSetAssignments": [
-                    {
-                        "name": "main",
-                        "flavors": {"cpu": "f"},
-                        "resourceUsage": {"cpu": "1500m", "memory": "1Ki"},
-                        "count": 3,
-                        "topologyAssignment": {
-                            "levels": ["host"],
-                            "slices": [
-                                {
-                                    "domainCount": 2,
-                                    "valuesPerLevel": [
-                                        {"individual": {"prefix": "h-", "roots": ["1", "2"]}}
-                                    ],
-                                    "podCounts": {"individual": [2, 1]},
-                                }
-                            ],
-                        },
-                    }
-                ],
+            "template": {"spec": {}},
+            "topologyRequest": {
+                "podsetSliceRequiredTopologyConstraints": [{"topology": "a", "size": 4}]
             },
-            "admissionChecks": [
-                {
-                    "name": "c",
-                    "state": "Ready",
-                    "podSetUpdates": [
+        },
+    ],
+    "preemptionGates": [{"name": "open"}, {"name": "shut"}],
+}
+STATUS = {
+    "conditions": [{**QUOTA_RESERVED, "lastTransitionTime": AT, "message": "m"}],
+    "admission": {
+        "clusterQueue": "q",
+        "podSetAssignments": [
+            {
+                "name": "main",
+                "flavors": {"cpu": "f"},
+                "resourceUsage": {"cpu": "1500m", "memory": "1Ki"},
+                "count": 3,
+                "topologyAssignment": {
+                    "levels": ["host"],
+                    "slices": [
                         {
-                            "name": "main",
-                            "nodeSelector": {"a": "b"},
-                            "tolerations": [{"operator": "Exists"}],
+                            "domainCount": 2,
+                            "valuesPerLevel": [
+                                {"individual": {"prefix": "h-", "roots": ["1", "2"]}}
+                            ],
+                            "podCounts": {"individual": [2, 1]},
                         }
                     ],
+                },
+            }
+        ],
+    },
+    "admissionChecks": [
+        {
+            "name": "c",
+            "state": "Ready",
+            "podSetUpdates": [
+                {
+                    "name": "main",
+                    "nodeSelector": {"a": "b"},
+                    "tolerations": [{"operator": "Exists"}],
                 }
             ],
-            "reclaimablePods": [{"name": "main", "count": 1}],
-            "requeueState": {"requeueAt": AT},
-            "preemptionGates": [{"name": "open", "position": "Open"}],
-            "unhealthyNodes": [{"name": "x"}],
-            "clusterName": "worker",
-        },
+        }
+    ],
+    "reclaimablePods": [{"name": "main", "count": 1}],
+    "requeueState": {"requeueAt": AT},
+    "preemptionGates": [{"name": "open", "position": "Open"}],
+    "unhealthyNodes": [{"name": "x"}],
+    "clusterName": "worker",
+}
+
+
+def full_workload() -> dict[str, Any]:
+    return obj(
+        "Workload",
+        SPEC,
+        STATUS,
         namespace="ns",
         uid="u",
         creationTimestamp=AT,
