@@ -15,6 +15,7 @@ from sluice.api.names import (
     FlavorName,
     LocalQueueKey,
     WorkloadKey,
+    split_key,
 )
 from sluice.api.records import (
     AdmissionCheck,
@@ -112,8 +113,10 @@ class Engine:
                 self._config.namespace(record, at_ms)
             case LimitRange():
                 self._world.rules.set_limit_range(record)
+                self._workloads.reconsider(record.namespace)
             case RuntimeClass():
                 self._world.rules.set_runtime_class(record)
+                self._workloads.reconsider(None)
             case CreditPolicy():
                 self._world.credits.policy(record)
             case _:
@@ -141,9 +144,12 @@ class Engine:
             case Kind.NAMESPACE:
                 self._config.namespace_gone(key)
             case Kind.LIMIT_RANGE:
-                self._config.limit_range_gone(key)
+                namespace, name = split_key(key)
+                self._world.rules.drop_limit_range(namespace, name)
+                self._workloads.reconsider(namespace)
             case Kind.RUNTIME_CLASS:
                 self._world.rules.drop_runtime_class(key)
+                self._workloads.reconsider(None)
             case Kind.CREDIT_POLICY:
                 self._world.credits.policy_gone(key)
             case _:

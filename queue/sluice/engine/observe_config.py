@@ -13,7 +13,6 @@ from sluice.api.names import (
     ClusterQueueName,
     CohortName,
     FlavorName,
-    split_key,
 )
 from sluice.api.records import (
     AdmissionCheck,
@@ -183,8 +182,3 @@ class ConfigFacts:
     def namespace_gone(self, name: str) -> None:
         """Forget a namespace."""
         self._world.namespaces.pop(name, None)
-
-    def limit_range_gone(self, key: str) -> None:
-        """Forget a LimitRange."""
-        namespace, name = split_key(key)
-        self._world.rules.drop_limit_range(namespace, name)

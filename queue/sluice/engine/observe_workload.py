@@ -224,6 +224,26 @@ class WorkloadFacts:
             self._waking.note_backoff(wl)
         world.touch(wl, cq)
 
+    def reconsider(self, namespace: str | None) -> None:
+        """Recompute pending Workloads of a namespace (None: of all) whose requests may differ now.
+
+        LimitRanges and RuntimeClasses change what pods ask for (1.10); a parked Workload whose
+        requests did change returns to the heap, as after a change of its spec (2.8.4).
+        """
+        world = self._world
+        for wl in list(world.workloads.values()):
+            cq = wl.cq
+            if wl.place != PENDING or cq is None:
+                continue
+            if namespace is not None and wl.record.namespace != namespace:
+                continue
+            before = [(need.names, need.totals, need.pod.problem) for need in wl.needs]
+            world.refresh(wl, cq)
+            if before != [(need.names, need.totals, need.pod.problem) for need in wl.needs]:
+                world.pending.heaps.take_out(wl)
+                world.pending.heaps.push(cq, wl)
+                world.is_due = True
+
     def is_queueable(self, wl: WorkloadState) -> bool:
         """Tell whether a Workload's own state lets it be queued (2.1)."""
         record = wl.record
