@@ -240,6 +240,20 @@ async def test_describe_and_events(kubectl: Kubectl, namespace: str) -> None:
     assert "something happened" in described
     assert "something happened" in await kubectl("events", "--for", "job/work")
     assert "Noted" in await kubectl("get", "events")
+    new = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "work.2"},
+        "regarding": about,
+        "reason": "Anew",
+        "action": "Do",
+        "type": "Normal",
+        "reportingController": "tester",
+        "reportingInstance": "tester-1",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+    }
+    await kubectl("create", "-f", "-", stdin=json.dumps(new))
+    assert "Anew" in await kubectl("get", "events", "--sort-by=.lastTimestamp")
 
 
 async def test_wait_for_what_is_there(kubectl: Kubectl) -> None:

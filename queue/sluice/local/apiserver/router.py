@@ -158,6 +158,16 @@ class Router:
         return await reading.list_objects(self._backend, call)
 
 
+_OF_CONTAINERS = ("attach", "exec", "log", "portforward", "proxy")
+
+
+def _why_not(resource: Resource, subresource: str) -> str:
+    """Return why a well-known subresource is missing."""
+    if (resource.group, resource.plural) == ("", "pods") and subresource in _OF_CONTAINERS:
+        return f"no pods/{subresource} here, the Pods of this control plane run nothing"
+    return ""
+
+
 _OPTIONS = {
     "POST": "CreateOptions",
     "PUT": "UpdateOptions",
@@ -179,7 +189,7 @@ def _check_scope(method: str, target: Target, resource: Resource, version: Versi
     if target.subresource:
         known = target.subresource in resource.subresources
         if not known and not (target.subresource == "status" and version.has_status):
-            raise no_such_resource()
+            raise no_such_resource(_why_not(resource, target.subresource))
         if known:
             return
         allowed: tuple[str, ...] = _METHODS_OF_STATUS

@@ -145,11 +145,14 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
     )
 
 
-def no_such_resource() -> ApiError:
-    """Return the 404 for a path that no resource serves."""
-    return ApiError(
-        Reason.NOT_FOUND, "the server could not find the requested resource", details={}
-    )
+def no_such_resource(why: str = "") -> ApiError:
+    """Return the 404 for a path that no resource serves.
+
+    Args:
+        why: What a person should know who expected it to be served.
+    """
+    text = "the server could not find the requested resource"
+    return ApiError(Reason.NOT_FOUND, f"{text}: {why}" if why else text, details={})
 
 
 def already_exists(group: str, plural: str, name: str) -> ApiError:

@@ -221,6 +221,7 @@ async def test_events_have_two_shapes_of_one_object(http: Http) -> None:
     assert (await http.ok("POST", new, body))["note"] == "text"
     seen = await http.ok("GET", f"{old}/e")
     assert (seen["message"], seen["involvedObject"]["name"]) == ("text", "p")
+    assert (seen["firstTimestamp"], seen["lastTimestamp"], seen["source"]) == (None, None, {})
     query = "fieldSelector=involvedObject.name%3Dp,type%3DNormal"
     assert (await http("GET", f"{old}?{query}")).names == ["e"]
     assert (await http("GET", f"{new}?fieldSelector=regarding.name%3Dq")).names == []

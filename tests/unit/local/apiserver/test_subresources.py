@@ -95,3 +95,12 @@ async def test_the_rules_of_everybody_are_all(http: Http) -> None:
     ask = review("authorization.k8s.io", "SelfSubjectRulesReview", namespace="default")
     answer = await http.ok("POST", f"{REVIEWS}/selfsubjectrulesreviews", ask)
     assert answer["status"]["resourceRules"][0]["verbs"] == ["*"]
+
+
+async def test_what_needs_a_running_container_says_that_there_is_none(http: Http) -> None:
+    await http.ok("POST", PODS, pod("a"))
+    reply = await http("GET", f"{PODS}/a/log")
+    assert (reply.code, reply.reason) == (404, "NotFound")
+    assert "the Pods of this control plane run nothing" in reply.message
+    other = await http("GET", f"{PODS}/a/nonsense")
+    assert other.message == "the server could not find the requested resource"

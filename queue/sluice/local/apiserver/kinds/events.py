@@ -56,7 +56,11 @@ def _rename(obj: Json, names: Mapping[str, str], api_version: str) -> Json:
 
 def to_core(obj: Json) -> Json:
     """Return an events.k8s.io/v1 Event in core/v1's shape."""
-    return _rename(obj, _RENAMED, "v1")
+    # Kubernetes writes these in any case, and `kubectl get events --sort-by=.lastTimestamp` shows
+    # nothing at all where they are missing.
+    return {"firstTimestamp": None, "lastTimestamp": None, "source": {}} | _rename(
+        obj, _RENAMED, "v1"
+    )
 
 
 def from_core(obj: Json) -> Json:
