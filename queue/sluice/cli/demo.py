@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from sluice.cli.flags import LogFormat, LogLevel, configure_logging
-from sluice.cli.interrupts import run_interruptible, say
+from sluice.cli.interrupts import ending_quietly, run_interruptible, say
 from sluice.cli.progress import Progress
 
 app = typer.Typer(add_completion=False)
@@ -29,7 +29,11 @@ def demo(
 ) -> None:
     """Run the scenario once."""
     configure_logging(log_level, log_format)
-    is_plain = plain or not sys.stdout.isatty()
+    with ending_quietly():
+        _demo(is_real=real, is_plain=plain or not sys.stdout.isatty())
+
+
+def _demo(*, is_real: bool, is_plain: bool) -> None:
     try:
         with Progress(is_plain=is_plain) as progress:
             progress("starting")
@@ -38,7 +42,7 @@ def demo(
             from sluice.cli.serving import first_error
 
             try:
-                run_interruptible(play(progress, is_real=real, is_plain=is_plain))
+                run_interruptible(play(progress, is_real=is_real, is_plain=is_plain))
             except* Exception as group:
                 raise first_error(group) from None
     except KeyboardInterrupt:

@@ -10,8 +10,8 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 EXIT_INTERRUPTED: Final = 130
@@ -41,18 +41,29 @@ def say(text: str) -> None:
         print(text, flush=True)
 
 
+@contextmanager
+def ending_quietly() -> Iterator[None]:
+    """Run a whole command; when it has ended, only the interpreter is left to end.
+
+    A late Ctrl-C must not break into that. Nor must it take long: the interpreter would look
+    through all that is left for cycles, several times, a second or more, and nothing in it needs
+    to be found.
+    """
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        gc.freeze()
+
+
 def run_interruptible(work: Coroutine[Any, Any, None]) -> None:
     """Run the work in an event loop of its own; a signal cancels it.
 
     Raises:
         KeyboardInterrupt: A signal came, and the work has cleaned up after itself.
     """
-    try:
-        asyncio.run(_watched(work))
-    finally:
-        # The interpreter would look through all that is left for cycles, several times, while it
-        # ends: a second or more, with nothing in it that needs to be found.
-        gc.freeze()
+    asyncio.run(_watched(work))
 
 
 async def _watched(work: Coroutine[Any, Any, None]) -> None:

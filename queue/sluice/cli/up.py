@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sluice.cli.flags import LogFormat, LogLevel, configure_logging
-from sluice.cli.interrupts import run_interruptible, say
+from sluice.cli.interrupts import ending_quietly, run_interruptible, say
 from sluice.cli.progress import Progress
 
 app = typer.Typer(add_completion=False)
@@ -58,24 +58,29 @@ def up(
 ) -> None:
     """Run until interrupted."""
     configure_logging(log_level, log_format)
+    flags: dict[str, Any] = {
+        "is_real": real,
+        "kubeconfig": kubeconfig,
+        "port": port,
+        "nodes": nodes,
+        "gpus": gpus,
+        "run_time": run_time,
+        "config": config,
+    }
+    with ending_quietly():
+        _up(flags)
+
+
+def _up(flags: dict[str, Any]) -> None:
     with Progress(is_plain=not sys.stdout.isatty()) as progress:
         progress("starting")
         # These take most of a second.
         from sluice.cli.serving import first_error
         from sluice.cli.up_cluster import UpOptions, serve
 
-        options = UpOptions(
-            is_real=real,
-            kubeconfig=kubeconfig,
-            port=port,
-            nodes=nodes,
-            gpus=gpus,
-            run_time=run_time,
-            config=config,
-        )
         is_serving: list[bool] = []
         try:
-            _run(serve(progress, options, is_serving), first_error)
+            _run(serve(progress, UpOptions(**flags), is_serving), first_error)
         except KeyboardInterrupt:
             # The way to end it, once it runs.
             if not is_serving:

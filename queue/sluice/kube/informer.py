@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import orjson
 
-from sluice.api.errors import Forbidden, Gone, InvalidObject, KubeError, NotFound
+from sluice.api.errors import Forbidden, Gone, InvalidObject, KubeError, NotFound, Throttled
 from sluice.api.names import key as object_key
 from sluice.clock import Clock, SystemClock
 from sluice.kube.backoff import Backoff
@@ -189,6 +189,9 @@ class Informer(Generic[R]):
         fields = {"kind": self.resource.full_name, "error": self.last_error}
         if isinstance(error, NotFound):
             log.error("kind is not served; install its CRD", fields=fields)
+        elif isinstance(error, Throttled):
+            # For example while a CRD was just changed: nothing is wrong.
+            log.info("asked to wait before the next list or watch", fields=fields)
         else:
             log.warning("list or watch failed; trying again", fields=fields)
 
