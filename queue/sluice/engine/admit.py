@@ -29,6 +29,7 @@ def admit(world: World, entry: Entry, now_ms: int) -> list[Command]:
     old = entry.attempt.old if entry.attempt is not None else None
     if old is not None:
         accounting.release(world, old)
+        old.finish_assumed = True
         commands.append(
             FinishSlice(
                 workload=old.key,

@@ -107,7 +107,7 @@ class WorkloadFacts:
     def _place(self, wl: WorkloadState, before: Workload | None, at_ms: int) -> None:
         """Put a Workload where its newest record says it belongs."""
         record = wl.record
-        is_done = record.is_true(_FINISHED) or not record.active
+        is_done = record.is_true(_FINISHED) or not record.active or wl.finish_assumed
         holds = record.admission is not None and record.is_true(_RESERVED)
         if wl.assumed and not holds and not is_done and not self._is_after_write(wl):
             return
@@ -249,6 +249,8 @@ class WorkloadFacts:
         record = wl.record
         if wl.place == RESERVED or not record.active or record.is_true(_FINISHED):
             return False
+        if wl.finish_assumed:
+            return False
         if record.gated_by and self._world.options.gates.admission_gated_by:
             return False
         if record.is_true(_RESERVED) or record.is_true(_WAITING_FOR_PODS) or is_on_hold(wl):
@@ -362,7 +364,7 @@ class WorkloadFacts:
             case MarkPending():
                 wl.marked = None
             case FinishSlice():
-                wl.assumed = False
+                wl.finish_assumed = False
                 self._place(wl, None, at_ms)
             case _:
                 assert_never(command)

@@ -119,6 +119,7 @@ class WorkloadState:
         named_usage: The same as (flavor, resource, amount), which outlives a rebuilt tree.
         assumed: A reservation that the API server has not shown yet.
         applied_version: The resourceVersion that writing what is assumed led to, -1 before.
+        finish_assumed: A newer slice took over; the API server has not shown it Finished yet.
         topology_assumed: The topology of a second pass that it has not shown yet.
         is_evicting: An eviction was issued and not yet seen.
         evicted_version: The resourceVersion that writing it led to, -1 before.
@@ -132,11 +133,12 @@ class WorkloadState:
 
     __slots__ = (
         "admission", "applied_version", "assumed", "box", "cq", "credit_loss", "decision", "eff",
-        "evicted_version", "flavors", "is_admitted", "is_evicted", "is_evicting", "is_hidden",
-        "is_mark_seen", "key", "lq", "marked", "named_usage", "needs", "needs_version",
-        "pass_attempt", "pass_due_ms", "place", "plan", "plan_epoch", "queued_ms", "record",
-        "reserved_ms", "scan", "scan_epoch", "scans_seen", "seen_generation", "shape", "sort_key",
-        "ticket", "topology", "topology_assumed", "ts_ms", "uid", "usage", "version",
+        "evicted_version", "finish_assumed", "flavors", "is_admitted", "is_evicted",
+        "is_evicting", "is_hidden", "is_mark_seen", "key", "lq", "marked", "named_usage", "needs",
+        "needs_version", "pass_attempt", "pass_due_ms", "place", "plan", "plan_epoch",
+        "queued_ms", "record", "reserved_ms", "scan", "scan_epoch", "scans_seen",
+        "seen_generation", "shape", "sort_key", "ticket", "topology", "topology_assumed", "ts_ms",
+        "uid", "usage", "version",
     )  # fmt: skip
 
     def __init__(self, record: Workload, version: int) -> None:
@@ -176,6 +178,7 @@ class WorkloadState:
         self.reserved_ms = 0
         self.assumed = False
         self.topology_assumed = False
+        self.finish_assumed = False
         self.is_admitted = False
         self.is_evicted = False
         self.is_evicting = False

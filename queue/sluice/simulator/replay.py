@@ -15,7 +15,7 @@ from typing import Any
 
 from sluice.api import times, wire
 from sluice.api.conditions import ConditionType, EvictionReason
-from sluice.api.errors import ConfigError
+from sluice.api.errors import ConfigError, InvalidObject
 from sluice.api.names import ClusterQueueName, WorkloadKey
 from sluice.api.records import Condition, Kind, LocalQueue, Record, Workload
 from sluice.engine.commands import Evict, ReserveQuota
@@ -236,7 +236,19 @@ class Replay:
 
 
 def check(recorded: JsonObject) -> Outcome:
-    """Replay one recorded scenario and return where it diverges."""
+    """Replay one recorded scenario and return where it diverges.
+
+    Raises:
+        ConfigError: The scenario lacks a field or has one of a wrong form.
+    """
+    try:
+        return _check(recorded)
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidObject) as error:
+        name = (recorded.get("scenario") or {}).get("name")
+        raise ConfigError(f"scenario {name}: cannot be replayed: {error!r}") from error
+
+
+def _check(recorded: JsonObject) -> Outcome:
     scenario = recorded["scenario"]
     replay = Replay(scenario)
     level_2: Divergence | None = None
