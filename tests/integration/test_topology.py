@@ -124,7 +124,7 @@ async def test_nodes_and_pods_are_watched_only_while_a_flavor_has_a_topology(her
         assert not caches.pods.synced.is_set()
         flavor = await topology_flavor(here)
         await until(lambda: len(caches.nodes.store) >= 4, "nodes are known")
-        assert caches.pods.synced.is_set()
+        await until(caches.pods.synced.is_set, "pods are listed")
         assert manager.unready_reasons() == []
         await here.client.delete(resources.RESOURCE_FLAVORS, "", flavor)
         await until(lambda: not caches.nodes.synced.is_set(), "nodes are forgotten")
