@@ -1,5 +1,6 @@
 """Pods of queued Jobs run where the topology says, on every control plane."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 
@@ -19,10 +20,12 @@ from tests.support.placed import (
     topology_job,
     topology_queue,
 )
+from tests.support.topology_server import Line
 from tests.support.waiting import has_condition
 
 from sluice.api import names
 from sluice.api.conditions import PendingReason
+from sluice.controllers.manager import Manager
 from sluice.kube import resources
 
 pytestmark = pytest.mark.slow
@@ -115,6 +118,26 @@ async def test_successors_take_the_place_of_pods_that_have_ended(here: World) ->
         }
         assert set(places) == {str(index) for index in range(6)}
         assert set(places.values()) == {host(here, "a"), host(here, "b")}
+
+
+async def test_nobody_leads_before_nodes_and_pods_are_listed(
+    here: World, control_plane: ControlPlane
+) -> None:
+    await topology_queue(here)
+    async with Line(control_plane.access) as line:
+        line.lists_pods.clear()
+        manager = Manager(line, manager_options(here.namespace))
+        task = asyncio.create_task(manager.run(), name="manager")
+        missing = "waiting for the first list of pods"
+        try:
+            await until(lambda: missing in manager.unready_reasons(), "only pods are missing")
+            assert not manager.is_leading
+            line.lists_pods.set()
+            await until(lambda: manager.is_leading, "it leads")
+            assert manager.unready_reasons() == []
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
 
 
 async def test_nodes_and_pods_are_watched_only_while_a_flavor_has_a_topology(here: World) -> None:
