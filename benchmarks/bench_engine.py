@@ -55,6 +55,7 @@ def row(key: str, title: str, arguments: str, kueue_us: float | None = None) -> 
 
 SMALL = "--queues 30 --cohorts 5 --workloads 15000"
 LARGE = "--queues 1000 --cohorts 10 --workloads 50000"
+BUSY = "--busy 10 --workloads 5000 --hold 1"
 ROWS = (
     row("small-1", "30 / 15,000, hold 1", f"{SMALL} --hold 1", 145),
     row("small-3", "30 / 15,000, hold 3", f"{SMALL} --hold 3", 296),
@@ -63,17 +64,16 @@ ROWS = (
     row("large-3", "1,000 / 50,000, hold 3", f"{LARGE} --hold 3", 147),
     row("preempt-1", "30 / 15,000, preemption, hold 1", f"{SMALL} --hold 1 --preemption", 185),
     row("preempt-3", "30 / 15,000, preemption, hold 3", f"{SMALL} --hold 3 --preemption", 266),
-    row(
-        "busy-of-few",
-        "10 of 100 queues have work",
-        "--queues 100 --cohorts 10 --busy 10 --workloads 5000 --hold 1",
-    ),
-    row(
-        "busy-of-many",
-        "10 of 10,000 queues have work",
-        "--queues 10000 --cohorts 1000 --busy 10 --workloads 5000 --hold 1",
-    ),
+    row("busy-of-100", "10 of 100 queues have work", f"--queues 100 --cohorts 10 {BUSY}"),
+    row("busy-of-10000", "10 of 10,000 queues have work", f"--queues 10000 --cohorts 1000 {BUSY}"),
+    row("short", "30 / 3,000, hold 3", "--queues 30 --cohorts 5 --workloads 3000 --hold 3"),
+    row("long", "30 / 60,000, hold 3", "--queues 30 --cohorts 5 --workloads 60000 --hold 3"),
 )
+COMPARED = (
+    ("busy-of-10000", "busy-of-100", "us_per_cycle"),
+    ("long", "short", "us_per_head"),
+)
+"""A cycle costs what its heads cost: not the queues without work, not the Workloads behind."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -156,25 +156,24 @@ def measure(rows: list[Row], pythons: dict[str, str], trials: int) -> Table:
 
 def ratios(rows: list[Row], table: Table) -> Iterator[Ratio]:
     """Yield every ratio that these measurements allow, named as in budgets.toml."""
-    for (key, build), measured in table.items():
-        kueue_us = next(r.kueue_us for r in rows if r.key == key)
-        if kueue_us is not None:
-            scaled = kueue_us / LOOP_MS
-            values = tuple(loops / scaled for loops in measured.loops())
-            yield Ratio(name=f"{build}/kueue {key}", values=values)
+    builds = list(dict.fromkeys(build for _, build in table))
     for at in rows:
-        if (at.key, "compiled") in table:
-            pairs = zip(
-                table[(at.key, "compiled")].loops(), table[(at.key, "plain")].loops(), strict=True
-            )
+        loops = {build: table[(at.key, build)].loops() for build in builds}
+        if at.kueue_us is not None:
+            kueue = at.kueue_us / LOOP_MS
+            for build in builds:
+                values = tuple(value / kueue for value in loops[build])
+                yield Ratio(name=f"{build}/kueue {at.key}", values=values)
+        if "compiled" in builds:
+            pairs = zip(loops["compiled"], loops["plain"], strict=True)
             values = tuple(compiled / plain for compiled, plain in pairs)
             yield Ratio(name=f"compiled/plain {at.key}", values=values)
-    for build in ("plain", "compiled"):
-        many, few = table.get(("busy-of-many", build)), table.get(("busy-of-few", build))
-        if many is not None and few is not None:
-            pairs = zip(many.results, few.results, strict=True)
-            values = tuple(m["us_per_cycle"] / f["us_per_cycle"] for m, f in pairs)
-            yield Ratio(name=f"{build} busy-of-many/busy-of-few", values=values)
+    for of, to, figure in COMPARED:
+        for build in builds:
+            if (of, build) in table and (to, build) in table:
+                both = (table[(key, build)].results for key in (of, to))
+                values = tuple(o[figure] / t[figure] for o, t in zip(*both, strict=True))
+                yield Ratio(name=f"{of}/{to} {build}", values=values)
 
 
 def check(found: list[Ratio]) -> list[str]:
