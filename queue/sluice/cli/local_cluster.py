@@ -111,7 +111,8 @@ async def local_cluster(options: LocalOptions) -> AsyncIterator[LocalCluster]:
         port = reserved.number
         async with Client(access) as client:
             await install(client, options.report, host_port=port if options.is_real else None)
-            for node in options.nodes:
+            for i, node in enumerate(options.nodes, start=1):
+                options.report("adding nodes", f"{i} of {len(options.nodes)}")
                 await client.create(NODES, "", node.to_object())
         reserved.release()
         services.lead(names.SYSTEM_NAMESPACE, SERVICE, HOST, port)
