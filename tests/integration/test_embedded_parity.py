@@ -256,6 +256,9 @@ def placed(obj: dict[str, Any]) -> dict[str, Any]:
 
 TEXTS: list[Request] = [
     ("POST", JOBS, job("b", template=ALWAYS), ""),
+    ("POST", JOBS, {**job("b"), "metadata": {"name": "j" * 64, "labels": {"a": "b"}}}, ""),
+    ("POST", JOBS, {**job("b"), "metadata": {"name": "b", "labels": {"a": "x" * 64}}}, ""),
+    ("POST", JOBS, {**job("b"), "metadata": {"name": "b", "labels": {"x" * 64: ""}}}, ""),
     ("PATCH", f"{JOBS}/c?fieldManager=one", job("c", parallelism=1, backoffLimit=1), APPLY),
     ("PATCH", f"{JOBS}/c?fieldManager=two", job("c", parallelism=2), APPLY),
     ("PATCH", f"{JOBS}/c?fieldManager=two", job("c", parallelism=2, backoffLimit=2), APPLY),

@@ -81,8 +81,8 @@ def check_name(resource: Resource, name: str, path: str = "metadata.name") -> It
         pattern, text, limit = _LABEL, _LABEL_TEXT, LABEL_BYTES_MAX
     elif not resource.group and resource.kind == "Service":
         pattern, text, limit = _SERVICE, _SERVICE_TEXT, LABEL_BYTES_MAX
-    if len(name) > limit:
-        yield _invalid(path, name, f"must be no more than {limit} characters")
+    if len(name.encode()) > limit:
+        yield _invalid(path, name, f"must be no more than {limit} bytes")
     if not pattern.fullmatch(name):
         yield _invalid(path, name, text)
 
@@ -94,8 +94,8 @@ def check_qualified(name: str, path: str) -> Iterator[Cause]:
         yield _invalid(path, name, f"prefix part {_SUBDOMAIN_TEXT}")
     if not word:
         yield _invalid(path, name, "name part must be non-empty")
-    elif len(word) > LABEL_BYTES_MAX:
-        yield _invalid(path, name, f"name part must be no more than {LABEL_BYTES_MAX} characters")
+    elif len(word.encode()) > LABEL_BYTES_MAX:
+        yield _invalid(path, name, f"name part must be no more than {LABEL_BYTES_MAX} bytes")
     if not _QUALIFIED.fullmatch(word):
         yield _invalid(path, name, _QUALIFIED_TEXT)
 
@@ -104,8 +104,8 @@ def check_labels(labels: JsonView, path: str) -> Iterator[Cause]:
     """Yield what is wrong with a label map."""
     for key, value in labels.items():
         yield from check_qualified(key, path)
-        if len(value) > LABEL_BYTES_MAX:
-            yield _invalid(path, value, f"must be no more than {LABEL_BYTES_MAX} characters")
+        if len(value.encode()) > LABEL_BYTES_MAX:
+            yield _invalid(path, value, f"must be no more than {LABEL_BYTES_MAX} bytes")
         if not _LABEL_VALUE.fullmatch(value):
             yield _invalid(path, value, _VALUE_TEXT)
 

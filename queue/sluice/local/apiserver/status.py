@@ -62,7 +62,7 @@ class Cause:
 
     `reason` is a wire value such as `FieldValueInvalid`, `FieldValueRequired` or
     `FieldManagerConflict`; `message` is the text without the field path, e.g.
-    `Invalid value: "x": must be no more than 63 characters`; `field` is its path, e.g.
+    `Invalid value: "x": must be no more than 63 bytes`; `field` is its path, e.g.
     `spec.podSets[0].name`.
     """
 

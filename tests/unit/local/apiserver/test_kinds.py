@@ -67,6 +67,16 @@ async def test_jobs_that_are_refused(http: Http, spec: dict[str, Any], field: st
     assert field in {cause["field"] for cause in reply.body["details"]["causes"]}
 
 
+async def test_a_jobs_name_is_a_label_of_its_pods(http: Http) -> None:
+    asked = job("j" * 63)
+    asked["metadata"]["labels"] = {"app": "x"}
+    assert (await http("POST", JOBS, asked)).code == 201
+    asked["metadata"]["name"] = "j" * 64
+    reply = await http("POST", JOBS, asked)
+    assert reply.code == 422
+    assert {cause["field"] for cause in reply.body["details"]["causes"]} == {"spec.template.labels"}
+
+
 @pytest.mark.parametrize("spec", ["text", 1, [], {"template": "x"}, {"template": {"spec": []}},
                                   {"template": {"spec": {"containers": "x"}}},
                                   {"template": {"spec": {"containers": ["x"]}}},

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from sluice.local.apiserver.kinds.podspec import CONTAINER_LISTS, default_template
+from sluice.local.apiserver.metadata import check_labels
 from sluice.local.apiserver.resources import Behaviour
 from sluice.local.apiserver.seams import Json, JsonView
 from sluice.local.apiserver.status import Cause
@@ -96,9 +97,12 @@ class JobBehaviour(Behaviour):
         }
 
     def validate(self, new: JsonView, old: JsonView | None) -> Sequence[Cause]:
-        """Check the restart policy, counts, and what an update may change."""
+        """Check counts, the template's labels and restart policy, and what an update may change."""
         spec = new.get("spec") or {}
         causes = list(_validate_counts(spec))
+        # The Job's name is one of them, so it can't be longer than a label.
+        labels = (_template(new).get("metadata") or {}).get("labels") or {}
+        causes += check_labels(labels, "spec.template.labels")
         causes += _validate_restart_policy(_template(new))
         if old is not None:
             causes += _validate_update(spec, old)
