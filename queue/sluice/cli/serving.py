@@ -39,6 +39,11 @@ def serve(flags: ServeFlags, *, runs_manager: bool, runs_webhook: bool) -> None:
 
 async def _serve(flags: ServeFlags, *, runs_manager: bool, runs_webhook: bool) -> None:
     start = await prepare(flags)
+    if flags.cert_dir and start.settings.configuration.internal_cert_management.enable:
+        log.warning(
+            "--cert-dir has no effect while certificates are kept in a Secret",
+            fields={"fix": "internalCertManagement.enable: false in the configuration file"},
+        )
     options = ReplicaOptions(
         settings=start.settings,
         identity=start.identity,
