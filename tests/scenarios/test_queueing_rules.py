@@ -134,6 +134,16 @@ def test_2_8_a_new_equivalent_of_a_parked_workload_is_parked_at_once() -> None:
     assert explanation.message.startswith("Bypassed scheduling evaluation")
 
 
+def test_2_9_a_wake_up_forgets_the_classes_that_failed_even_when_nobody_is_parked() -> None:
+    harness = one_queue()
+    harness.observe(wl("first", "q", cpu="9"))
+    harness.cycle()
+    harness.gone(Kind.WORKLOAD, "ns/first")
+    harness.observe(cq("q", cpu="9"), wl("second", "q", cpu="9"))
+
+    assert harness.pending("q") == ["second"]
+
+
 def parked(*records: Any, options: EngineOptions | None = None) -> Harness:
     """Return a world where ``b1`` waits in queue b for what ``a1`` holds in a."""
     both = (cq("a", "R", cpu="4"), cq("b", "R", cpu="0"))

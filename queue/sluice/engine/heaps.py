@@ -31,15 +31,17 @@ class Heaps:
     Attributes:
         hot: ClusterQueues whose heap has a Workload, whether they take part or not.
         parked_total: Parked Workloads in all ClusterQueues.
+        sleeping: ClusterQueues that a wake-up would change: with parked Workloads or classes.
     """
 
-    __slots__ = ("_ledger", "_number", "hot", "parked_total")
+    __slots__ = ("_ledger", "_number", "hot", "parked_total", "sleeping")
 
     def __init__(self, ledger: UsageLedger) -> None:
         self._ledger = ledger
         self._number = 0
         self.hot: dict[str, ClusterQueueState] = {}
         self.parked_total = 0
+        self.sleeping: dict[str, None] = {}
 
     def sort_key(self, cq: ClusterQueueState, wl: WorkloadState) -> SortKey:
         """Return what a Workload is ordered by in a queue, on the present state (2.3)."""
@@ -68,9 +70,11 @@ class Heaps:
     def push(self, cq: ClusterQueueState, wl: WorkloadState) -> None:
         """Put a Workload into the heap; it must be nowhere else."""
         bucket = self.bucket(cq, wl)
-        if wl.decision is None:
-            bucket.untold.append(wl)
         box = bucket.active
+        if wl.decision is None:
+            if len(bucket.untold) > 2 * box.count + _SLACK:
+                bucket.untold = [o for o in bucket.untold if o.box is box and o.decision is None]
+            bucket.untold.append(wl)
         self._put(cq, box, wl)
         self._count_active(cq, 1)
         first = box.items[0]
@@ -102,6 +106,7 @@ class Heaps:
         self.parked_total += change
         if cq.parked_count > 0:
             cq.tree.parked[cq.name] = None
+            self.sleeping[cq.name] = None
 
     def park(self, cq: ClusterQueueState, wl: WorkloadState) -> Bucket:
         """Put a Workload aside, to return with its class when the queue is woken."""

@@ -117,7 +117,8 @@ def _counts(world: World) -> Iterator[str]:
             )
         if (cq.name in world.pending.heaps.hot) != (active > 0):
             yield f"{cq.name} is wrongly listed as having work or not"
-        if parked and cq.name not in cq.tree.parked:
+        is_listed = cq.name in cq.tree.parked and cq.name in world.pending.heaps.sleeping
+        if (parked or cq.waiting) and not is_listed:
             yield f"{cq.name} has parked Workloads that nothing would wake"
         for bucket in cq.buckets.values():
             if (bucket.is_parked or bucket.parked.count) and bucket not in cq.waiting:

@@ -98,6 +98,7 @@ class QueueFacts:
         world.forest.active.discard(name)
         del world.queues[name]
         world.pending.heaps.hot.pop(name, None)
+        world.pending.heaps.sleeping.pop(name, None)
         world.mark_stale(cohort)
         world.changes.forget(Kind.CLUSTER_QUEUE, name)
         if others:
@@ -154,6 +155,8 @@ class QueueFacts:
         state = world.local_queue(record.key)
         before = state.record
         state.record = record
+        if before is not None and _same_local_spec(before, record):
+            return
         if world.ledger.is_on:
             world.ledger.open(
                 record.key, record.fair_weight, record.consumed, record.consumed_updated_ms
@@ -214,4 +217,15 @@ def _same_spec(before: ClusterQueue, after: ClusterQueue) -> bool:
         resource_version=before.resource_version,
         generation=before.generation,
         is_terminating=before.is_terminating,
+    )
+
+
+def _same_local_spec(before: LocalQueue, after: LocalQueue) -> bool:
+    """Tell whether two records differ in versions and status only."""
+    return before == replace(
+        after,
+        resource_version=before.resource_version,
+        generation=before.generation,
+        consumed=before.consumed,
+        consumed_updated_ms=before.consumed_updated_ms,
     )

@@ -45,7 +45,8 @@ class Waking:
 
     def _wake(self, cq: ClusterQueueState, now_ms: int) -> None:
         world = self._world
-        if not world.pending.heaps.parked_total:
+        sleeping = world.pending.heaps.sleeping
+        if not sleeping:
             return
         world.settle()
         parked = cq.tree.parked
@@ -57,6 +58,7 @@ class Waking:
                 world.is_due = True
             if not member.parked_count and not member.waiting:
                 del parked[name]
+                sleeping.pop(name, None)
 
     def run(self, now_ms: int) -> None:
         """Do what is due: before the heads of a cycle are taken."""
