@@ -111,6 +111,21 @@ def test_only_the_composition_root_reads_the_environment() -> None:
     assert not readers, "pass the value in from sluice.cli"
 
 
+def test_nothing_shares_the_global_randomness() -> None:
+    users = {
+        shown(f): found
+        for f in python_files("queue", "webhook")
+        if (
+            found := {
+                name
+                for name in called_names(ast.parse(f.read_text()))
+                if name.startswith("random.") and name != "random.Random"
+            }
+        )
+    }
+    assert not users, "take a random.Random that is passed in, or sluice.kube.backoff.DICE"
+
+
 def test_cancellation_is_not_lost() -> None:
     waiters = [
         shown(f)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import random
+from random import Random
+from typing import Final
+
+DICE: Final = Random()
+"""Randomness of jitter and names, of its own: whoever seeds the global generator gets no say."""
 
 
 class Backoff:
@@ -19,7 +23,7 @@ class Backoff:
         """Return the seconds to wait now, and wait longer next time."""
         wait_s = self._next_s
         self._next_s = min(self._next_s * 2, self._max_s)
-        return wait_s * random.uniform(0.8, 1.2)
+        return wait_s * DICE.uniform(0.8, 1.2)
 
     def reset(self) -> None:
         """Start small again: something worked."""

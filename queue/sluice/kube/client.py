@@ -7,7 +7,6 @@ the pure layers may use it; it is made once by the composition root and shared.
 
 from __future__ import annotations
 
-import random
 from collections.abc import AsyncGenerator, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
@@ -16,6 +15,7 @@ import aiohttp
 
 from sluice.clock import Clock
 from sluice.kube.access import ClusterAccess
+from sluice.kube.backoff import DICE
 from sluice.kube.requests import PatchType, Request, Verb, build, delete_options
 from sluice.kube.resources import Resource
 from sluice.kube.sender import TIMEOUT_S, ClientOptions, RequestObserver, Sender
@@ -233,7 +233,7 @@ class Client:
             Gone: The version is too old; list again.
             KubeError: Any other failure, an ERROR event included.
         """
-        seconds = duration_s or random.randint(240, 480)
+        seconds = duration_s or DICE.randint(240, 480)
         query = watch_query(resource_version, label_selector, field_selector, seconds)
         request = build(Verb.WATCH, resource, namespace, query=query)
         limits = aiohttp.ClientTimeout(

@@ -12,7 +12,6 @@ Used by controllers and the CLI.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from sluice.api.errors import (
 )
 from sluice.api.times import micro_from_ms
 from sluice.clock import Clock, SystemClock
+from sluice.kube.backoff import DICE
 from sluice.kube.client import Client
 from sluice.kube.resources import LEASES
 from sluice.log import get_logger
@@ -153,7 +153,7 @@ class Elector:
                             return
             except (KubeError, TimeoutError) as error:
                 log.warning("lease not read", fields={"lease": self._name, "error": str(error)})
-            await asyncio.sleep(self._times.retry_period_s * random.uniform(1.0, 1.2))
+            await asyncio.sleep(self._times.retry_period_s * DICE.uniform(1.0, 1.2))
 
     async def _renew_while(self, work: asyncio.Future[None]) -> bool:
         """Renew until the work ends (True) or the Lease is lost (False)."""

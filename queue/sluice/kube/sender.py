@@ -12,7 +12,6 @@ A write whose outcome is unknown is not repeated: the caller reads and decides. 
 from __future__ import annotations
 
 import asyncio
-import random
 import socket
 import weakref
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from yarl import URL
 from sluice.api.errors import Forbidden, KubeError, Throttled, Transient
 from sluice.clock import Clock, SystemClock
 from sluice.kube.access import ClusterAccess
+from sluice.kube.backoff import DICE
 from sluice.kube.limits import RequestLimits
 from sluice.kube.requests import METHODS, Request, Verb
 from sluice.kube.resources import LEASES
@@ -215,7 +215,7 @@ class Sender:
 
 
 def _wait_before_retry_s(request: Request, error: KubeError, attempt: int) -> float | None:
-    jitter = random.uniform(0.8, 1.2)
+    jitter = DICE.uniform(0.8, 1.2)
     if isinstance(error, Throttled):
         if attempt >= _THROTTLED_ATTEMPTS:
             return None

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import random
 from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 from sluice.api.errors import InvariantViolation
+from sluice.kube.backoff import DICE
 
 K = TypeVar("K", bound=Hashable)
 
@@ -90,7 +90,7 @@ class WorkQueue(Generic[K]):
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         wait_s = min(self._backoff_s * float(2 ** min(count, 30)), self._backoff_s_max)
-        wait_s *= random.uniform(0.8, 1.2)
+        wait_s *= DICE.uniform(0.8, 1.2)
         self.add_after(key, wait_s)
         return wait_s
 

@@ -5,11 +5,11 @@ Messages follow Kubernetes' field errors, so that kubectl shows what people know
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from sluice.kube.backoff import DICE
 from sluice.local.apiserver.resources import Resource
 from sluice.local.apiserver.seams import Json, JsonView
 from sluice.local.apiserver.status import Cause
@@ -55,7 +55,7 @@ _VALUE_TEXT = (
 
 def random_suffix() -> str:
     """Return the five characters that complete a generateName."""
-    return "".join(random.choices(_SUFFIX_ALPHABET, k=_SUFFIX_LENGTH))
+    return "".join(DICE.choices(_SUFFIX_ALPHABET, k=_SUFFIX_LENGTH))
 
 
 def _invalid(path: str, value: Any, why: str) -> Cause:

@@ -7,11 +7,11 @@ history has moved past its cursor it is told 410 and lists again, as with a real
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Sequence
 
 import orjson
 
+from sluice.kube.backoff import DICE
 from sluice.local.apiserver.backend import Backend
 from sluice.local.apiserver.calls import Call, Shape, is_true, parse_integer, parse_revision
 from sluice.local.apiserver.reading import Filter
@@ -49,7 +49,7 @@ class Watch:
         self._revision = parse_revision(call.query.get("resourceVersion", ""))
         self._check_match(call.query.get("resourceVersionMatch", ""))
         asked_s = parse_integer(call.query, "timeoutSeconds")
-        self.timeout_s = float(asked_s) if asked_s else random.uniform(TIMEOUT_S_MIN, TIMEOUT_S_MAX)
+        self.timeout_s = float(asked_s) if asked_s else DICE.uniform(TIMEOUT_S_MIN, TIMEOUT_S_MAX)
         self._end_s = self._backend.clock.monotonic_s() + self.timeout_s
         self._sent_revision = 0
 
