@@ -12,7 +12,8 @@ COMPILED_PYTHON := $(COMPILED)/venv/bin/python
 COMPILED_STAMP := $(COMPILED)/.installed
 ENGINE_TESTS := tests/golden tests/unit/engine tests/scenarios tests/properties tests/simulation
 
-.PHONY: help install demo test compiled test-compiled check verify up control-plane bench clean
+.PHONY: help install demo test compiled test-compiled check verify up control-plane bench \
+	bench-engine clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -68,8 +69,17 @@ up: $(STAMP) ## Start an embedded control plane with Sluice in it and leave it r
 control-plane: $(STAMP) ## Find the real etcd, kube-apiserver, ... or build them once (about six minutes)
 	@$(BIN)/python -m sluice.local.real
 
+# The names of programs; the other modules in benchmarks/ are what these import.
+BENCHMARKS := engine topology comparison credits webhook status_writes throughput
+
 bench: $(STAMP) ## Run the benchmarks and print their figures
-	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for name in $(BENCHMARKS); do \
+		script=benchmarks/bench_$$name.py; test -e $$script || script=benchmarks/$$name.py; \
+		echo "== $$script"; $(BIN)/python $$script || exit 1; \
+	done
+
+bench-engine: $(STAMP) $(COMPILED_STAMP) ## Hold the engine, plain and compiled, to the ratios of benchmarks/budgets.toml
+	$(BIN)/python benchmarks/bench_engine.py --check --trials 2
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
