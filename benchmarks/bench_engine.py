@@ -176,12 +176,23 @@ def ratios(rows: list[Row], table: Table) -> Iterator[Ratio]:
                 yield Ratio(name=f"{of}/{to} {build}", values=values)
 
 
+def limits() -> dict[str, dict[str, Any]]:
+    """Return what budgets.toml says, by name of the ratio."""
+    return {entry.pop("name"): entry for entry in tomllib.loads(BUDGETS.read_text())["ratio"]}
+
+
+def plain_python() -> str:
+    """Return an interpreter of the plain build: that of the checkout's environment, or this one."""
+    local = ROOT / ".venv" / "bin" / "python"
+    return str(local) if local.exists() else sys.executable
+
+
 def check(found: list[Ratio]) -> list[str]:
     """Return how the ratios break their limits; one without a limit is a mistake too."""
-    limits = tomllib.loads(BUDGETS.read_text())["engine"]
+    known = limits()
     problems = []
     for ratio in found:
-        limit = limits.get(ratio.name)
+        limit = known.get(ratio.name)
         if limit is None:
             problems.append(f"{ratio.name}: no limit in {BUDGETS.name}")
         elif ratio.median > limit["limit"]:
@@ -222,7 +233,7 @@ def main() -> None:
     """Measure, print, and check if asked to."""
     asked = arguments()
     rows = [r for r in ROWS if r.key.startswith(tuple(asked.rows))]
-    pythons = {"plain": sys.executable}
+    pythons = {"plain": plain_python()}
     if COMPILED_PYTHON.exists() and not asked.plain:
         pythons["compiled"] = str(COMPILED_PYTHON)
     elif not asked.plain:
