@@ -1,7 +1,7 @@
 """The ledger does what docs/spec/credits.md says, as an independent model of it understands it."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.credit_reference import Node, Rules
 from tests.support.credit_worlds import HOUR_MS, Step, Twins, node_lists, play, rule_sets, steps
@@ -9,9 +9,19 @@ from tests.support.credit_worlds import HOUR_MS, Step, Twins, node_lists, play, 
 from sluice.engine.credits import queries
 from sluice.engine.credits.settle import water_fill
 
+GPU = ("f", "nvidia.com/gpu")
+GOES_AT_ONCE = [
+    Node(kind="Cohort", name="root", parent=None),
+    Node(kind="Cohort", name="n", parent="root", nominal={GPU: 1}),
+    Node(kind="ClusterQueue", name="b", parent="n"),
+    Node(kind="ClusterQueue", name="a", parent="root"),
+]
+"""A queue that goes before any time passed is settled as if it were there: it gets the inflow."""
+
 
 @pytest.mark.slow
 @settings(max_examples=80, deadline=None)
+@example(GOES_AT_ONCE, Rules(period=60_000), [("drop", "b"), ("time", 1)], 59_999)
 @given(node_lists(), rule_sets(), steps(), st.integers(0, 3 * HOUR_MS))
 def test_balances_are_those_of_the_reference_model(
     nodes: list[Node], rules: Rules, happenings: list[Step], start_ms: int

@@ -229,7 +229,7 @@ class Reference:
                 offered = self._billed(self.traded.get((cohort, fr), 0), fr)
                 pool = floor(offered * sum(p[fr] for p in paid) / total)
                 self._give(accounts, [self._billed(a.d.get(fr, 0), fr) for a in accounts], pool)
-        self._pour(cohort, accounts, frs)
+        self._pour(cohort, accounts)
         self._decay_and_clip(accounts)
 
     def _give(self, accounts: list[Account], caps: list[int], pool: int) -> None:
@@ -255,8 +255,11 @@ class Reference:
             account.balance += gift
             account.count("earned", gift)
 
-    def _pour(self, cohort: str, accounts: list[Account], frs: list[Fr]) -> None:
-        inflow = sum(self._billed(self.own.get((cohort, fr), 0), fr) for fr in frs)
+    def _pour(self, cohort: str, accounts: list[Account]) -> None:
+        # Over all the cohort's own quota: an account that went at once has integrals of nothing.
+        inflow = sum(
+            self._billed(own, fr) for (name, fr), own in self.own.items() if name == cohort
+        )
         weights = [half_up(a.weight * 1000) for a in accounts]
         if sum(weights) == 0:
             return
