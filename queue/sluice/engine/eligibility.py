@@ -4,17 +4,31 @@ Only labels the flavor itself has are looked at: a flavor says nothing about the
 docs/spec/algorithm.md 3.3.4 c. Used when the flavor search of a pod shape is planned.
 """
 
-from sluice.api.records import NodeSelectorTerm, PodTemplate, ResourceFlavor
+from collections.abc import Iterable
+
+from sluice.api.records import NodeSelectorTerm, PodTemplate, ResourceFlavor, Taint, Toleration
 
 _BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
+
+
+def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Taint | None:
+    """Return the first taint that keeps pods away and is not tolerated."""
+    for taint in taints:
+        if taint.effect in _BLOCKING_EFFECTS:
+            for toleration in tolerations:
+                if toleration.tolerates(taint):
+                    break
+            else:
+                return taint
+    return None
 
 
 def refusal(template: PodTemplate, flavor: ResourceFlavor) -> str | None:
     """Return why pods of a template can't use a flavor, None when they can."""
     tolerations = (*template.tolerations, *flavor.tolerations)
-    for taint in flavor.node_taints:
-        if taint.effect in _BLOCKING_EFFECTS and not any(t.tolerates(taint) for t in tolerations):
-            return f"untolerated taint {taint} in flavor {flavor.name}"
+    taint = untolerated(flavor.node_taints, tolerations)
+    if taint is not None:
+        return f"untolerated taint {taint} in flavor {flavor.name}"
     labels = dict(flavor.node_labels)
     if not _selector_matches(template, labels) or not _affinity_matches(template, labels):
         return f"flavor {flavor.name} doesn't match node affinity"

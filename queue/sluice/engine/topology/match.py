@@ -3,13 +3,13 @@
 Only trees whose lowest level is the hostname filter nodes. Source: docs/spec/algorithm.md 6.5.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sluice.api.records import NodeSelectorTerm, PreferredTerm, Taint, Toleration
+from sluice.api.records import NodeSelectorTerm, PreferredTerm, Toleration
+from sluice.engine.eligibility import untolerated
 from sluice.engine.topology.tree import Tree, TreeNode
 
-BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 SELECTOR = "nodeSelector"
 AFFINITY = "affinity"
 DOMAIN = "topologyDomain"
@@ -42,18 +42,6 @@ class Usable:
 
     allowed: tuple[bool, ...] | None
     excluded: Mapping[str, int]
-
-
-def untolerated(taints: Iterable[Taint], tolerations: tuple[Toleration, ...]) -> Taint | None:
-    """Return the first taint that keeps pods away and is not tolerated."""
-    for taint in taints:
-        if taint.effect in BLOCKING_EFFECTS:
-            for toleration in tolerations:
-                if toleration.tolerates(taint):
-                    break
-            else:
-                return taint
-    return None
 
 
 def term_matches(term: NodeSelectorTerm, node: TreeNode) -> bool:
